@@ -1,0 +1,74 @@
+# `make demo` and `make test` set up everything they need in .venv.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt
+
+SHELL  := bash
+
+.PHONY: help demo test test-recipes lint format benchmarks reproduction clean
+
+help:
+	@echo "make demo          first experiment: set up, run snell/fig3 --quick, draw its figure"
+	@echo "make test          the whole test suite"
+	@echo "make test-recipes  every recipe with --quick"
+	@echo "make lint          linting, formatting and types, checked"
+	@echo "make format        formatting and simple linting, repaired"
+	@echo "make benchmarks    every ratio under benchmarks/"
+	@echo "make reproduction  docs/reproduction.md and results/claims.json, made from results/"
+	@echo "make clean         remove the environment, caches and builds (never runs/)"
+
+# One thread per process: the tests and the recipes spread over processes instead.
+test test-recipes: export OMP_NUM_THREADS := 1
+test test-recipes: export OPENBLAS_NUM_THREADS := 1
+
+demo: $(VENV)/.installed
+	$(BIN)/attnscope run snell/fig3 --quick
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n 2 -q
+
+test-recipes: $(VENV)/.installed-dev
+	@set -euo pipefail; \
+	out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; \
+	names=$$($(BIN)/attnscope list --json | $(BIN)/python -c \
+	  'import json, sys; print(*(recipe["name"] for recipe in json.load(sys.stdin)))'); \
+	test -n "$$names" || { echo "attnscope list names no recipe."; exit 1; }; \
+	for name in $$names; do \
+	  echo "attnscope run $$name --quick"; \
+	  $(BIN)/attnscope run "$$name" --quick --out "$$out"; \
+	done
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+benchmarks: $(VENV)/.installed-dev
+	@set -e; for script in benchmarks/*.py; do echo "$$script"; $(BIN)/python "$$script"; done
+
+reproduction: $(VENV)/.installed
+	$(BIN)/python -m attnscope.claims.reproduction results
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp is touched only when the whole installation has succeeded.
+$(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e '.[dev]'
+	@touch $(VENV)/.installed $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "attnscope needs Python 3.11 or newer; choose one with: make PYTHON=/path/to/python"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
