@@ -1,0 +1,1 @@
+"""Workspaces: units and their files, locks, atomic writes, results. Nothing here imports torch."""

@@ -1,0 +1,57 @@
+"""Files that are either absent or complete: everything is written aside and renamed.
+
+A process killed at any moment leaves at most a file whose name starts with ``.aside-``; readers
+never look at those, and the next writer of the same name replaces it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from attnscope.errors import WorkspaceError
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write ``content`` to ``path`` so that no reader ever sees a part of it."""
+    aside = path.with_name(f".aside-{path.name}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(aside, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(aside, path)
+    except OSError as error:
+        raise WorkspaceError(
+            f"Cannot write {path}: {error.strerror or error}; choose another folder with --out."
+        ) from error
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write ``value`` as indented JSON; keys keep their order."""
+    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+    write_bytes(path, (text + "\n").encode())
+
+
+def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write one JSON object a line."""
+    lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows]
+    write_bytes(path, "".join(lines).encode())
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file, or say which file cannot be read and why."""
+    try:
+        return json.loads(path.read_text(encoding="utf8"))
+    except (OSError, ValueError) as error:
+        raise WorkspaceError(f"Cannot read {path}: {error}.") from error
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Read what `write_rows` wrote; a missing file has no rows."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text(encoding="utf8").splitlines()]

@@ -1,0 +1,117 @@
+"""``result.json``: what a recipe measured, with intervals, seeds and the paper's own figure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from attnscope.errors import WorkspaceError
+from attnscope.runs.atomic import read_json, write_json
+
+SCHEMA = 1
+
+
+class Measurement(BaseModel):
+    """One measured number; ``None`` for a bound that cannot be had (one seed, say)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    dataset: str
+    split: str = "val"
+    axes: dict[str, str | int | float] = Field(default_factory=dict)
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int
+    seeds: tuple[int, ...] = ()
+    published: float | None = None
+
+    @field_validator("value", "low", "high", mode="before")
+    @classmethod
+    def _finite_or_none(cls, value: Any) -> Any:
+        # JSON has no NaN, and an undefined number must not look like a measured one.
+        return None if value is not None and not math.isfinite(value) else value
+
+
+class Result(BaseModel):
+    """A finished run of a recipe."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    schema_: Literal[1] = Field(default=SCHEMA, alias="schema")
+    recipe: str
+    scale: Literal["full", "quick"]
+    config: dict[str, Any]
+    environment: dict[str, Any]
+    seconds: float
+    measurements: tuple[Measurement, ...]
+    units: tuple[str, ...] = ()
+
+    def select(self, name: str, dataset: str | None = None, **axes: Any) -> list[Measurement]:
+        """Return the measurements of a name whose data set and axes are as given."""
+        return select(self.measurements, name, dataset, **axes)
+
+    def write(self, folder: Path) -> None:
+        """Write ``result.json`` into the recipe's folder."""
+        write_json(folder / "result.json", self.model_dump(mode="json", by_alias=True))
+
+
+class _Ranged(Protocol):
+    """A value with the ends of its interval, and what it rests on."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def n(self) -> int: ...
+
+
+def measured(
+    name: str,
+    dataset: str,
+    interval: _Ranged,
+    axes: Mapping[str, str | int | float] | None = None,
+    seeds: Iterable[int] = (),
+    published: float | None = None,
+) -> Measurement:
+    """Return an interval as a measurement."""
+    return Measurement(
+        name=name,
+        dataset=dataset,
+        axes=dict(axes or {}),
+        value=interval.value,
+        low=interval.low,
+        high=interval.high,
+        n=interval.n,
+        seeds=tuple(seeds),
+        published=published,
+    )
+
+
+def read_result(path: Path) -> Result:
+    """Read a ``result.json``, or say why it is none."""
+    try:
+        return Result.model_validate(read_json(path))
+    except ValueError as error:
+        raise WorkspaceError(f"{path} is not a result of attnscope: {error}") from error
+
+
+def select(
+    measurements: Iterable[Measurement], name: str, dataset: str | None = None, **axes: Any
+) -> list[Measurement]:
+    """Return the measurements of a name whose data set and axes are as given."""
+    return [
+        row
+        for row in measurements
+        if row.name == name
+        and dataset in (None, row.dataset)
+        and all(row.axes.get(key) == value for key, value in axes.items())
+    ]
