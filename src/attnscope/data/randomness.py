@@ -1,0 +1,53 @@
+"""Explicit randomness: a generator is a pure function of a key, never of what ran before it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+
+def seed_of(*key: str | int) -> int:
+    """Return a 63-bit seed for a key such as ``("train", seed, step)``."""
+    digest = hashlib.sha256(repr(key).encode()).digest()
+    return int.from_bytes(digest[:8], "little") >> 1
+
+
+def generator(*key: str | int) -> torch.Generator:
+    """Return a CPU generator for a key."""
+    return torch.Generator().manual_seed(seed_of(*key))
+
+
+@contextmanager
+def seeded(*key: str | int) -> Iterator[None]:
+    """Draw from a key's own stream inside the block, as module constructors need it."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed_of(*key))
+        yield
+
+
+def counter_uniform(seed: int, *counters: Int[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """Return numbers in [0, 1) that depend on the seed and the counters alone.
+
+    Counter-based numbers (SplitMix64's mixing) do not depend on how examples are batched or padded,
+    unlike those that a generator draws in order.
+    """
+    state = torch.as_tensor(seed_of("counter", seed), device=counters[0].device)
+    for counter in counters:
+        state = _mix(state + counter * -7046029254386353131)  # 2^64 / golden ratio
+    return (_shift(state, 11)).double() / 2**53
+
+
+def _shift(value: Int[Tensor, "..."], bits: int) -> Int[Tensor, "..."]:
+    # torch shifts int64 arithmetically; SplitMix64 wants zeros from the left.
+    return (value >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def _mix(value: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
+    value = (value ^ _shift(value, 30)) * -4658895280553007687
+    value = (value ^ _shift(value, 27)) * -7723592293110705685
+    return value ^ _shift(value, 31)

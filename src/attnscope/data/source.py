@@ -1,0 +1,48 @@
+"""A source of examples, as a recipe's configuration names it.
+
+Training batches are a pure function of (seed, step); the evaluation examples are the same for every
+seed, so that scores of different units can be compared example by example.
+"""
+
+from __future__ import annotations
+
+from attnscope.data.batch import Batch
+from attnscope.data.vocabulary import Vocabulary
+from attnscope.errors import UsageError
+from attnscope.runs.spec import Spec
+
+
+class Source(Spec):
+    """Root of all tasks and corpora."""
+
+    @property
+    def dataset(self) -> str:
+        """The name that measurements carry."""
+        raise NotImplementedError
+
+    @property
+    def input_words(self) -> Vocabulary:
+        """Input types."""
+        raise NotImplementedError
+
+    @property
+    def output_words(self) -> Vocabulary:
+        """Output types; for classification, the labels."""
+        raise NotImplementedError
+
+    @property
+    def boundaries(self) -> tuple[int, int] | None:
+        """The output ids that start and end a sequence; None for classification."""
+        raise NotImplementedError
+
+    def training_batch(self, seed: int, step: int, size: int) -> Batch:
+        """Return the batch of a training step."""
+        raise NotImplementedError
+
+    def evaluation_batch(self, count: int) -> Batch:
+        """Return the first ``count`` held-out examples (fewer if there are fewer)."""
+        raise NotImplementedError
+
+    def encode(self, text: str) -> list[int]:
+        """Return the input ids of a sentence, as the model was trained to read it."""
+        raise UsageError(f"{self.dataset} is not text: give a batch instead of a sentence.")

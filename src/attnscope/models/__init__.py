@@ -1,0 +1,1 @@
+"""The networks, and the contract that a model keeps: trace, intervene, readout."""

@@ -1,0 +1,21 @@
+"""How a configuration names a model, and how a model is built from it."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from attnscope.data.source import Source
+from attnscope.runs.spec import Spec
+
+
+class ModelSpec(Spec):
+    """Root of the models that a configuration can name."""
+
+    def build(self, source: Source, seed: int) -> nn.Module:
+        """Return a freshly initialised model for the types of a source."""
+        raise NotImplementedError
+
+
+def parameter_count(model: nn.Module) -> int:
+    """Return the number of parameters, shared ones counted once."""
+    return sum(parameter.numel() for parameter in model.parameters())

@@ -1,0 +1,99 @@
+"""What one forward pass returns, and what a model offers to be measured.
+
+A *site* is one place where attention happens, with a head axis (of size 1 if there is one head).
+`attend` computes a site from its logits and values, so that every model, the user's own included,
+gets masking and interventions from one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attnscope.data.batch import Batch
+from attnscope.models.intervention import LEARNED, AttentionRule
+
+
+@dataclass(frozen=True)
+class Site:
+    """Attention at one place.
+
+    ``queries`` and ``keys`` are None where the logits are not a product of the two (additive
+    attention). The context is Σ_l α_l v_l, per head.
+    """
+
+    mask: Bool[Tensor, "batch inp"]
+    logits: Float[Tensor, "batch heads out inp"]
+    weights: Float[Tensor, "batch heads out inp"]
+    values: Float[Tensor, "batch heads inp value"]
+    queries: Float[Tensor, "batch heads out key"] | None = None
+    keys: Float[Tensor, "batch heads inp key"] | None = None
+
+    @property
+    def context(self) -> Float[Tensor, "batch out heads value"]:
+        """Σ_l α_l v_l."""
+        return (self.weights @ self.values).transpose(1, 2)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Everything a measurement may need of one forward pass.
+
+    ``query`` is what the readout takes beside the context (the decoder's state; of width 0 for a
+    classifier whose output depends on the context alone).
+    """
+
+    batch: Batch
+    embeddings: Float[Tensor, "batch inp embedding"]
+    encoder_states: Float[Tensor, "batch inp state"]
+    decoder_states: Float[Tensor, "batch out state2"] | None
+    query: Float[Tensor, "batch out query"]
+    logits: Float[Tensor, "batch out output_type"]
+    sites: Mapping[str, Site] = field(default_factory=dict)
+    teacher_forced: bool = True
+
+
+@runtime_checkable
+class AttentionModel(Protocol):
+    """What every measurement can ask of a model.
+
+    ``trace`` runs it, with the attention at named sites replaced if ``attention`` says so and with
+    dropout drawn from ``generator`` (None: no dropout). ``readout`` is the rest of the network: from
+    the context (with its head axis) and the query to the output logits.
+    """
+
+    def trace(
+        self,
+        batch: Batch,
+        attention: Mapping[str, AttentionRule] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Trace:
+        """Run the model on a batch, teacher-forced."""
+        ...
+
+    def readout(
+        self, context: Float[Tensor, "*any heads value"], query: Float[Tensor, "*any query"]
+    ) -> Float[Tensor, "*any output_type"]:
+        """Return the output logits for a context."""
+        ...
+
+
+def attend(
+    batch: Batch,
+    logits: Float[Tensor, "batch heads out inp"],
+    values: Float[Tensor, "batch heads inp value"],
+    rule: AttentionRule | None = None,
+    *,
+    mask: Bool[Tensor, "batch inp"] | None = None,
+    queries: Float[Tensor, "batch heads out key"] | None = None,
+    keys: Float[Tensor, "batch heads inp key"] | None = None,
+) -> Site:
+    """Make a site: the rule (by default the learned softmax) turns logits into weights."""
+    mask = batch.input_mask if mask is None else mask
+    weights = (rule or LEARNED)(logits, mask, batch.ids)
+    return Site(mask, logits, weights, values, queries, keys)

@@ -1,0 +1,1 @@
+"""What can be read off a model as a number per output and input position: Float[batch, out, inp]."""

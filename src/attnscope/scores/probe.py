@@ -1,0 +1,85 @@
+"""The lexical probe β: the output read as if all attention were on one position (snell Eq. 4, 6, 9).
+
+One function of the readout serves translation, classification and the proxy. By default β is given
+as its log-odds log(β / (1 - β)), which orders positions as β does and never saturates: a probability
+of 1 - 1e-9 and one of 1 - 1e-12 are both 1 in single precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attnscope.errors import MissingCapability
+from attnscope.models.trace import AttentionModel, Trace
+from attnscope.scores.attention import site_of
+from attnscope.scores.score import ScoreRule
+
+Logits = Float[Tensor, "*any output_type"]
+Words = Int[Tensor, "*any"]
+Reading = Callable[[Logits, Words], Float[Tensor, "*any"]]
+
+# Numbers held at once while probing: positions are probed in chunks of at most this many logits.
+_CHUNK = 2**24
+
+
+def log_probability(logits: Logits, words: Words) -> Float[Tensor, "*any"]:
+    """Return log β."""
+    return logits.log_softmax(-1).gather(-1, words[..., None]).squeeze(-1)
+
+
+def probability(logits: Logits, words: Words) -> Float[Tensor, "*any"]:
+    """Return β."""
+    return log_probability(logits, words).exp()
+
+
+def log_odds(logits: Logits, words: Words) -> Float[Tensor, "*any"]:
+    """Return log(β / (1 - β)): for two classes exactly (2y - 1) times the logit."""
+    own = logits.gather(-1, words[..., None])
+    others = logits.scatter(-1, words[..., None], float("-inf")).logsumexp(-1)
+    return own.squeeze(-1) - others
+
+
+READINGS: dict[str, Reading] = {
+    "log_odds": log_odds,
+    "log_probability": log_probability,
+    "probability": probability,
+}
+
+
+class LexicalProbe(ScoreRule):
+    """β_{t,l}: how probable the right word y_t would be if every head attended to l alone."""
+
+    kind: Literal["lexical_probe"] = "lexical_probe"
+    site: str = "cross"
+    reading: Literal["log_odds", "log_probability", "probability"] = "log_odds"
+
+    @property
+    def name(self) -> str:
+        """``lexical_probe``."""
+        return "lexical_probe"
+
+    def mask(self, trace: Trace) -> Bool[Tensor, "batch inp"]:
+        """Return the positions that may be attended."""
+        return site_of(trace, self.site).mask
+
+    def values(self, model: AttentionModel, trace: Trace) -> Float[Tensor, "batch out inp"]:
+        """Read the output at every position, chunk by chunk."""
+        values = site_of(trace, self.site).values.transpose(1, 2)  # batch, inp, heads, value
+        if not hasattr(model, "readout"):
+            raise MissingCapability("The lexical probe needs a model with a readout.")
+        batch, out, types = trace.logits.shape
+        chunk = max(1, _CHUNK // (batch * out * types))
+        read = READINGS[self.reading]
+        parts = []
+        for part in values.split(chunk, dim=1):
+            shape = (batch, out, part.shape[1])
+            context = part[:, None].expand(*shape, *part.shape[2:])
+            query = trace.query[:, :, None].expand(*shape, trace.query.shape[-1])
+            words = trace.batch.targets[:, :, None].expand(shape)
+            parts.append(read(model.readout(context, query), words))
+        return torch.cat(parts, 2)

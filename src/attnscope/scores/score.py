@@ -1,0 +1,133 @@
+"""A score: one number for each output position t and input position l of each example.
+
+Attention, lexical probe, proxy, saliency, alignments: all have this shape, so any two compare, and
+all come out as arrays, CSV or npz in the same way.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attnscope.data.batch import Batch
+from attnscope.data.vocabulary import Vocabulary
+from attnscope.models.intervention import AttentionRule
+from attnscope.models.trace import AttentionModel, Trace
+from attnscope.runs.atomic import write_bytes
+from attnscope.runs.spec import Spec
+
+
+@dataclass(frozen=True)
+class Score:
+    """Values of one score on a batch; what lies outside the masks means nothing (it is 0)."""
+
+    name: str
+    values: Float[Tensor, "batch out inp"]
+    input_mask: Bool[Tensor, "batch inp"]
+    batch: Batch
+    input_words: Vocabulary | None = None
+    output_words: Vocabulary | None = None
+
+    @property
+    def target_mask(self) -> Bool[Tensor, "batch out"]:
+        """True at real output positions."""
+        return self.batch.target_mask
+
+    @property
+    def mask(self) -> Bool[Tensor, "batch out inp"]:
+        """True where a value means something."""
+        return self.target_mask[:, :, None] & self.input_mask[:, None]
+
+    def array(self) -> np.ndarray:
+        """Return the values as a NumPy array, NaN outside the masks."""
+        return self.values.masked_fill(~self.mask, float("nan")).detach().cpu().numpy()
+
+    def words(self, example: int) -> tuple[list[str], list[str]]:
+        """Return input and output words of an example (their ids, where there is no vocabulary)."""
+        batch = self.batch
+        inputs = batch.inputs[example, : int(batch.input_lengths[example])]
+        targets = batch.targets[example, : int(batch.target_lengths[example])]
+        return _spell(inputs, self.input_words), _spell(targets, self.output_words)
+
+    def to_npz(self, path: str | Path) -> None:
+        """Write ids, values and masks, one array each."""
+        buffer = io.BytesIO()
+        np.savez_compressed(
+            buffer,
+            ids=self.batch.ids.cpu().numpy(),
+            values=self.array(),
+            inputs=self.batch.inputs.cpu().numpy(),
+            targets=self.batch.targets.cpu().numpy(),
+            input_mask=self.input_mask.cpu().numpy(),
+            target_mask=self.target_mask.cpu().numpy(),
+        )
+        write_bytes(Path(path), buffer.getvalue())
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write one line per value: example, output position and word, input position and word."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["example", "t", "output", "l", "input", self.name])
+        array = self.array()
+        for row, example in enumerate(self.batch.ids.tolist()):
+            inputs, outputs = self.words(row)
+            for t, output in enumerate(outputs):
+                for position, word in enumerate(inputs):
+                    value = array[row, t, position]
+                    writer.writerow([example, t, output, position, word, f"{value:.9g}"])
+        write_bytes(Path(path), text.getvalue().encode())
+
+
+def _spell(ids: Int[Tensor, " time"], words: Vocabulary | None) -> list[str]:
+    return words.decode(ids.tolist()) if words else [str(index) for index in ids.tolist()]
+
+
+class ScoreRule(Spec):
+    """Root of the scores that a configuration can name."""
+
+    @property
+    def name(self) -> str:
+        """The name under which the score is stored."""
+        raise NotImplementedError
+
+    def mask(self, trace: Trace) -> Bool[Tensor, "batch inp"]:
+        """Return the input positions where the score means something."""
+        return trace.batch.input_mask
+
+    def values(self, model: AttentionModel, trace: Trace) -> Float[Tensor, "batch out inp"]:
+        """Read the score off a model and one of its traces."""
+        raise NotImplementedError
+
+    def read(self, model: AttentionModel, trace: Trace) -> Score:
+        """Return the score on the trace's batch, 0 outside the masks."""
+        mask = self.mask(trace)
+        real = trace.batch.target_mask[:, :, None] & mask[:, None]
+        values = self.values(model, trace).masked_fill(~real, 0.0)
+        return Score(self.name, values, mask, trace.batch)
+
+
+def read_score(
+    rule: ScoreRule,
+    model: AttentionModel,
+    batch: Batch,
+    attention: Mapping[str, AttentionRule] | None = None,
+) -> Score:
+    """Run a model on a batch and read one score off it.
+
+    Parameters
+    ----------
+    rule
+        For example ``Attention()`` or ``LexicalProbe()``.
+    attention
+        Interventions by site, for example ``{"cross": Uniform()}``.
+    """
+    with torch.no_grad():
+        return rule.read(model, model.trace(batch, attention))

@@ -1,0 +1,1 @@
+"""Closed forms: what the papers' equations say before anything is trained."""
