@@ -1,0 +1,62 @@
+"""What a claim is decided on: the pooled measurements of finished runs; and what a decision is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from attnscope.claims.decide import Verdict
+from attnscope.runs.result import Measurement, Result, select
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Results of one recipe; a later result replaces an earlier one's measurements of the same key."""
+
+    results: tuple[Result, ...]
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """All measurements, each key once."""
+        by_key = {
+            (row.name, row.dataset, row.split, tuple(sorted(row.axes.items())), row.seeds): row
+            for result in self.results
+            for row in result.measurements
+        }
+        return tuple(by_key.values())
+
+    def select(self, name: str, dataset: str | None = None, **axes: Any) -> list[Measurement]:
+        """Return the measurements of a name whose data set and axes are as given."""
+        return select(self.measurements, name, dataset, **axes)
+
+    def values(self, name: str, dataset: str | None = None, **axes: Any) -> list[float | None]:
+        """Return the values of `select`."""
+        return [row.value for row in self.select(name, dataset, **axes)]
+
+    def datasets(self, name: str) -> list[str]:
+        """Return the data sets on which a name was measured, in order."""
+        return list(dict.fromkeys(row.dataset for row in self.select(name)))
+
+    def needed(self, count: int) -> int:
+        """Return how many seeds or corpora a claim needs: fewer never decide, except in quick runs."""
+        return 1 if self.results[-1].scale == "quick" else count
+
+    def config(self) -> Mapping[str, Any]:
+        """Return the settings of the latest result."""
+        return self.results[-1].config
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A verdict with the numbers it rests on, and how the setting differs from the paper's."""
+
+    verdict: Verdict
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    deviation: str = ""
+    note: str = ""
+
+
+def undecided(note: str, evidence: Mapping[str, Any] | None = None) -> Decision:
+    """Return a decision that says what is missing."""
+    return Decision(Verdict.UNDECIDED, evidence or {}, note=note)

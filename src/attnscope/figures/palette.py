@@ -1,0 +1,81 @@
+"""The colours of the project, each with one meaning in every figure.
+
+Built on the palette of Okabe and Ito [1]_, which has eight colours; the further ones were searched
+for so that every pair stays apart in normal vision and in simulated protanopia and deuteranopia.
+
+References
+----------
+.. [1] M. Okabe and K. Ito, "Color Universal Design (CUD)", 2002 (revised 2008).
+"""
+
+from typing import Final
+
+NEUTRAL: Final = "#5F5F63"
+"""Grey for what carries no meaning of its own: guides, averages, published marks."""
+
+SCORES: Final[dict[str, str]] = {
+    "attention": "#201681",  # α
+    "lexical_probe": "#9B118B",  # β
+    "uniform_probe": "#6B1A28",  # β^uf, the probe of a model trained under uniform attention
+    "proxy": "#CC79A7",  # β^px
+    "saliency": "#56B4E9",  # Δ
+    "ibm_model1": "#603801",
+    "logistic": "#8FAF62",
+    "gold": "#E69F00",
+}
+"""Colour of each score, by the score's name."""
+
+ROLES: Final[dict[str, str]] = {
+    # Vermillion, moved towards the red of the papers' figures.
+    "hard": "#DC3A12",  # the hard distribution, bad heads, the permuted task
+    "control": "#0072B2",  # the control distribution, one good head, the plain task
+    "mixed": "#009E73",  # random heads
+    "neutral": NEUTRAL,
+}
+"""Colour of each part that a group plays in a comparison."""
+
+POSITIONS: Final[dict[str, str]] = {
+    "keyword": SCORES["gold"],  # the position that holds the information: gold, as in alignment
+    "next": "#5A5DF8",
+    "mean": NEUTRAL,
+    "last": "#000000",
+}
+"""Colour of each input position that snell's figure 7 follows."""
+
+SEQUENTIAL: Final[tuple[str, ...]] = ("#FFFFFF", "#CBCCEA", "#8F90CF", "#524DA9", "#201681")
+"""Heat maps: from nothing (paper white) to most (the colour of attention)."""
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance of an sRGB colour, from 0 (black) to 1 (white).
+
+    Parameters
+    ----------
+    colour : str
+        ``#RRGGBB``.
+    """
+    red, green, blue = (_linear(channel) for channel in _channels(colour))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def ink(colour: str) -> str:
+    """Darken a colour until text in it reads well on white (a contrast of at least 4.5 : 1).
+
+    Parameters
+    ----------
+    colour : str
+        ``#RRGGBB``; returned unchanged when it is dark enough.
+    """
+    channels = _channels(colour)
+    while 1.05 / (luminance(colour) + 0.05) < 4.5:
+        channels = [channel * 0.95 for channel in channels]
+        colour = "#" + "".join(f"{round(255 * channel):02X}" for channel in channels)
+    return colour
+
+
+def _channels(colour: str) -> list[float]:
+    return [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+
+
+def _linear(channel: float) -> float:
+    return channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4

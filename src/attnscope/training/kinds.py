@@ -1,0 +1,22 @@
+"""Every module that defines a variant, imported once, so that a stored configuration finds its classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attnscope.data.tasks
+import attnscope.models.classifier
+import attnscope.models.intervention
+import attnscope.models.proxy
+import attnscope.models.seq2seq
+import attnscope.scores.attention
+import attnscope.scores.probe
+import attnscope.training.objective
+import attnscope.training.optimizer  # noqa: F401
+from attnscope.training.unit import Unit
+
+
+def read_unit(config: Mapping[str, Any]) -> Unit:
+    """Return the unit of a stored configuration."""
+    return Unit.model_validate(config)

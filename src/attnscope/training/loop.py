@@ -1,0 +1,213 @@
+"""The training loop of one unit: evaluate on schedule, update, keep a state to resume from.
+
+At an evaluated step k the model has had k updates. Whatever is interrupted, the log and the scores up
+to the last checkpoint stand, and going on from it gives the bytes that an uninterrupted run gives.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from attnscope.data.batch import Batch
+from attnscope.data.randomness import generator
+from attnscope.errors import NonFiniteLoss, UsageError, suggestion
+from attnscope.runs.environment import environment
+from attnscope.runs.tensors import Arrays
+from attnscope.runs.unit import UnitFolder
+from attnscope.training.evaluation import evaluate, example_arrays
+from attnscope.training.objective import total
+from attnscope.training.optimizer import optimizer_arrays, restore_optimizer
+from attnscope.training.unit import Unit
+
+Report = Callable[[int], None]
+Note = Callable[[str], None]
+
+# A checkpoint costs as much as a few steps; one every so many seconds loses little when killed.
+CHECKPOINT_SECONDS = 10.0
+_LOSSES_HELD = 100
+
+
+def train_unit(
+    unit: Unit,
+    workspace: Path,
+    report: Report = lambda steps: None,
+    note: Note = lambda sentence: None,
+    *,
+    wait: bool = False,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+) -> UnitFolder:
+    """Train a unit, or go on where it stopped, or do nothing if it is finished.
+
+    Parameters
+    ----------
+    report
+        Called with the number of steps done since the last call.
+    note
+        Called with a sentence when a damaged file is found.
+    wait
+        Whether to wait for another process that is training this unit.
+    """
+    folder = unit.folder(workspace)
+    with folder.lock(wait=wait), _repeatable(unit.device):
+        done, complaints = folder.finished()
+        for sentence in complaints:
+            note(sentence)
+        if done:
+            report(unit.training.steps)
+            return folder
+        if complaints:
+            folder.clear()
+        folder.begin(unit.config(), environment(unit.device))
+        _Run(unit, folder, report, note, checkpoint_seconds).go()
+        folder.finish()
+    return folder
+
+
+class _Run:
+    """The state of one unit in training."""
+
+    def __init__(
+        self, unit: Unit, folder: UnitFolder, report: Report, note: Note, checkpoint_seconds: float
+    ) -> None:
+        self.unit, self.folder, self.report = unit, folder, report
+        self.checkpoint_seconds = checkpoint_seconds
+        self.model = build_model(unit)
+        trained = [p for p in self.model.parameters() if p.requires_grad]
+        self.optimizer = unit.training.optimizer.build(trained)
+        self.examples = unit.source.evaluation_batch(unit.training.examples).to(unit.device)
+        self.losses: list[torch.Tensor] = []
+        self.rows: list[dict[str, Any]] = []
+        self.first = 0
+        self.resumed = self._restore(note)
+        self.saved_at = time.monotonic()
+        self.saved_step = self.first
+
+    def _restore(self, note: Note) -> bool:
+        step, state, complaints = self.folder.load_checkpoint()
+        for sentence in complaints:
+            note(sentence)
+        if state is None:
+            self.folder.save_scores("examples", example_arrays(self._stored()))
+            return False
+        _load_weights(self.model, {k[6:]: v for k, v in state.items() if k.startswith("model.")})
+        restore_optimizer(self.optimizer, state)
+        self.rows = [row for row in self.folder.log if row["step"] <= step]
+        self.first = step
+        self.report(step)
+        return True
+
+    def _stored(self) -> Batch:
+        return self.examples.rows(slice(self.unit.training.stored))
+
+    def go(self) -> None:
+        steps, schedule = self.unit.training.steps, set(self.unit.training.schedule)
+        for step in range(self.first, steps + 1):
+            # The checkpoint that was resumed from was written after its step's evaluation.
+            if step in schedule and not (self.resumed and step == self.first):
+                self._evaluate(step)
+            if step < steps:
+                self._update(step)
+                self.report(1)
+        self.folder.save_weights("last", steps, _weights(self.model))
+
+    def _update(self, step: int) -> None:
+        unit, training = self.unit, self.unit.training
+        batch = unit.source.training_batch(unit.seed, step, training.batch_size).to(unit.device)
+        stream = generator("training", unit.seed, step)
+        self.optimizer.zero_grad(set_to_none=True)
+        trace = self.model.trace(batch, training.attention, stream)  # type: ignore[operator]
+        loss = total(training.objective, self.model, trace, stream)  # type: ignore[arg-type]
+        loss.backward()
+        self.optimizer.step()
+        self.losses.append(loss.detach())
+        if len(self.losses) >= _LOSSES_HELD:
+            self._check_losses(step + 1)
+
+    def _check_losses(self, step: int) -> float | None:
+        """Look at the losses since the last look: reading each at once would stall a GPU."""
+        if not self.losses:
+            return None
+        values = torch.stack(self.losses).tolist()
+        self.losses = []
+        for offset, value in enumerate(values):
+            if not math.isfinite(value):
+                raise NonFiniteLoss(
+                    f"{self.folder.name}: the loss was {value} at step "
+                    f"{step - len(values) + offset}; the last good checkpoint is that of step "
+                    f"{self.saved_step}. Lower the learning rate."
+                )
+        return sum(values) / len(values)
+
+    def _evaluate(self, step: int) -> None:
+        training_loss = self._check_losses(step)
+        started = time.monotonic()
+        row, scores = evaluate(self.model, self.examples, self.unit.training)  # type: ignore[arg-type]
+        self.folder.save_scores(f"step-{step:08d}", scores)
+        if all(row["accuracy"] > earlier["accuracy"] for earlier in self.rows):
+            self.folder.save_weights("best", step, _weights(self.model))
+        entry = {"step": step, **row, "training_loss": training_loss}
+        self.rows.append(entry | {"seconds": round(time.monotonic() - started, 3)})
+        self.folder.write_log(self.rows)
+        if time.monotonic() - self.saved_at >= self.checkpoint_seconds:
+            self._checkpoint(step)
+
+    def _checkpoint(self, step: int) -> None:
+        state = {f"model.{name}": array for name, array in _weights(self.model).items()}
+        self.folder.save_checkpoint(step, state | optimizer_arrays(self.optimizer))
+        self.saved_at, self.saved_step = time.monotonic(), step
+
+
+def build_model(unit: Unit) -> nn.Module:
+    """Return a unit's model as initialised, on its device, with its frozen parts frozen."""
+    dtype = getattr(torch, unit.training.dtype)
+    model = unit.model.build(unit.source, unit.seed).to(unit.device, dtype)
+    names = [name for name, _ in model.named_parameters()]
+    for prefix in unit.training.frozen:
+        if not any(name.startswith(prefix) for name in names):
+            raise UsageError(f"frozen: no parameter starts with {prefix!r}; {suggestion(prefix, names)}")
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(not name.startswith(unit.training.frozen))
+    return model
+
+
+def load_model(unit: Unit, folder: UnitFolder, which: str = "last") -> nn.Module:
+    """Return a unit's trained model, on the CPU, ready to be measured."""
+    model = build_model(unit.model_copy(update={"device": "cpu"}))
+    _load_weights(model, folder.load_weights(which)[1])
+    return model.eval().requires_grad_(False)
+
+
+def _weights(model: nn.Module) -> Arrays:
+    return {name: value.detach().cpu().numpy() for name, value in model.named_parameters()}
+
+
+def _load_weights(model: nn.Module, arrays: Arrays) -> None:
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(torch.from_numpy(arrays[name]))
+
+
+@contextmanager
+def _repeatable(device: str) -> Iterator[None]:
+    """Use one CPU thread and deterministic kernels, so that a unit's bytes repeat."""
+    threads = torch.get_num_threads()
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    if device == "cuda":
+        # cuBLAS reads this when it is first used; without it its sums are not repeatable.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.use_deterministic_algorithms(deterministic)

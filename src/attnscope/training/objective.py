@@ -1,0 +1,56 @@
+"""The loss as a sum of named terms, each a small object that a configuration chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnscope.data.batch import Batch
+from attnscope.models.trace import AttentionModel, Trace
+from attnscope.runs.spec import Spec
+
+
+class Term(Spec):
+    """Root of the terms of an objective."""
+
+    weight: float = 1.0
+
+    def __call__(
+        self, model: AttentionModel, batch: Batch, trace: Trace, generator: torch.Generator
+    ) -> Float[Tensor, ""]:
+        """Return the term's value, before its weight."""
+        raise NotImplementedError
+
+
+class Likelihood(Term):
+    """Mean negative log-likelihood of the real output words (snell Eq. 3, averaged as in the code)."""
+
+    kind: Literal["likelihood"] = "likelihood"
+
+    def __call__(
+        self, model: AttentionModel, batch: Batch, trace: Trace, generator: torch.Generator
+    ) -> Float[Tensor, ""]:
+        """Return the mean over all real output positions of the batch."""
+        return negative_log_likelihood(trace).sum() / batch.target_lengths.sum()
+
+
+def negative_log_likelihood(trace: Trace) -> Float[Tensor, "batch out"]:
+    """Return -log p_{t,y_t}, 0 at padding."""
+    batch = trace.batch
+    # Flattened, because the form with further axes has no repeatable kernel on a GPU.
+    loss = torch.nn.functional.cross_entropy(
+        trace.logits.flatten(0, 1), batch.targets.flatten(), reduction="none"
+    )
+    return loss.view_as(batch.targets) * batch.target_mask
+
+
+def total(
+    terms: Sequence[Term], model: AttentionModel, trace: Trace, generator: torch.Generator
+) -> Float[Tensor, ""]:
+    """Return the weighted sum of the terms."""
+    parts = [term.weight * term(model, trace.batch, trace, generator) for term in terms]
+    return torch.stack(parts).sum()

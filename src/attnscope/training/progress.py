@@ -1,0 +1,43 @@
+"""How long work tells how far it is."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """What training calls; the command line shows it, a library user may ignore it."""
+
+    def begin(self, title: str, units: int, steps: int) -> None:
+        """Start a stretch of work of so many units and training steps."""
+
+    def advance(self, steps: int) -> None:
+        """Count steps."""
+
+    def finished(self, unit: str) -> None:
+        """Count a unit."""
+
+    def note(self, sentence: str) -> None:
+        """Tell something that does not stop the work."""
+
+    def end(self) -> None:
+        """End the stretch of work."""
+
+
+class Silent:
+    """Tells nothing."""
+
+    def begin(self, title: str, units: int, steps: int) -> None:
+        """Do nothing."""
+
+    def advance(self, steps: int) -> None:
+        """Do nothing."""
+
+    def finished(self, unit: str) -> None:
+        """Do nothing."""
+
+    def note(self, sentence: str) -> None:
+        """Do nothing."""
+
+    def end(self) -> None:
+        """Do nothing."""

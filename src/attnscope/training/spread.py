@@ -1,0 +1,190 @@
+"""Many units at once: one process and one thread each, as many side by side as asked for.
+
+Units that another command is training are left to it and waited for at the end. A unit that fails
+does not stop the others.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from attnscope.errors import AttnscopeError, UnitLocked
+from attnscope.training.loop import train_unit
+from attnscope.training.progress import Progress, Silent
+from attnscope.training.trained import TrainedUnit
+from attnscope.training.unit import Unit
+
+# Steps between two reports of a process: often enough for a bar, seldom enough to cost nothing.
+_REPORT_EVERY = 10
+
+
+class Workers:
+    """Processes that train units, kept for as long as a recipe runs.
+
+    They are forked from a server that has imported torch and started nothing, so that the import is
+    waited for once.
+
+    Parameters
+    ----------
+    workspace
+        Where units lie.
+    jobs
+        Processes side by side; 1 trains in this process.
+    """
+
+    def __init__(self, workspace: Path, jobs: int = 1) -> None:
+        self.workspace = workspace
+        self.jobs = jobs
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(["attnscope.training.loop"])
+        self._processes: list[Any] = []
+        self._todo: Any = None
+        self._told: Any = None
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self._processes:
+            process.terminate()
+            process.join()
+        self._processes = []
+
+    def train(
+        self, units: Sequence[Unit], progress: Progress | None = None, title: str = "training"
+    ) -> list[TrainedUnit]:
+        """Train units, or go on with them, or reuse them; return them in the order given."""
+        progress = progress or Silent()
+        waiting = list({unit.folder(self.workspace).path: unit for unit in units}.values())
+        progress.begin(title, len(waiting), sum(unit.training.steps for unit in waiting))
+        try:
+            failures, locked = self._train(waiting, progress)
+            for unit in locked:
+                name = unit.folder(self.workspace).name
+                progress.note(f"{name} is being trained by another process; waiting for it.")
+                train_unit(unit, self.workspace, progress.advance, progress.note, wait=True)
+                progress.finished(name)
+        finally:
+            progress.end()
+        if failures:
+            raise AttnscopeError(f"{len(failures)} of {len(waiting)} units failed. {failures[0]}")
+        return [TrainedUnit(unit, unit.folder(self.workspace)) for unit in units]
+
+    def _train(self, units: list[Unit], progress: Progress) -> tuple[list[str], list[Unit]]:
+        outcomes = self._side_by_side if min(self.jobs, len(units)) > 1 else self._in_turn
+        failures, locked = [], []
+        for unit, status, message in outcomes(units, progress):
+            if status == "finished":
+                progress.finished(message)
+            elif status == "locked":
+                locked.append(unit)
+            else:
+                failures.append(message)
+        return failures, locked
+
+    def _in_turn(self, units: list[Unit], progress: Progress) -> Iterator[Told]:
+        for unit in units:
+            yield unit, *_attempt(unit, self.workspace, progress.advance, progress.note)
+
+    def _side_by_side(self, units: list[Unit], progress: Progress) -> Iterator[Told]:
+        self._start()
+        for index, unit in enumerate(units):
+            self._todo.put((index, unit))
+        unfinished = len(units)
+        while unfinished:
+            status, content, index = self._listen()
+            if status == "steps":
+                progress.advance(content)
+            elif status == "note":
+                progress.note(content)
+            else:
+                unfinished -= 1
+                yield units[index], status, content
+
+    def _start(self) -> None:
+        if self._processes:
+            return
+        self._todo, self._told = self._context.Queue(), self._context.Queue()
+        arguments = (self._todo, self._told, self.workspace, os.getpid())
+        for _ in range(self.jobs):
+            process = self._context.Process(target=_work, args=arguments, daemon=True)
+            process.start()
+            self._processes.append(process)
+
+    def _listen(self) -> tuple[str, Any, int]:
+        while True:
+            try:
+                return self._told.get(timeout=1.0)
+            except queue.Empty:
+                codes = [process.exitcode for process in self._processes if process.exitcode]
+                if codes:
+                    raise AttnscopeError(
+                        f"A training process died (exit code {codes[0]}), perhaps for lack of "
+                        "memory; run the same command again to go on, with a smaller --jobs."
+                    ) from None
+
+
+Told = tuple[Unit, str, str]
+
+
+def train_units(
+    units: Sequence[Unit], workspace: Path, jobs: int = 1, progress: Progress | None = None
+) -> list[TrainedUnit]:
+    """Train units in processes that end with the call; see `Workers`."""
+    with Workers(workspace, jobs) as workers:
+        return workers.train(units, progress)
+
+
+def _attempt(
+    unit: Unit, workspace: Path, report: Callable[[int], None], note: Callable[[str], None]
+) -> tuple[str, str]:
+    try:
+        return "finished", train_unit(unit, workspace, report, note).name
+    except UnitLocked as error:
+        return "locked", str(error)
+    except AttnscopeError as error:
+        return "failed", str(error)
+
+
+def _work(todo: Any, told: Any, workspace: Path, parent: int) -> None:
+    # Ctrl-C reaches every process of a terminal; the parent alone decides, and ends its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        index, unit = todo.get()
+        report = _Report(told, parent)
+        try:
+            status, message = _attempt(unit, workspace, report, report.note)
+        except Exception as error:
+            status, message = "failed", f"{type(error).__name__}: {error}"
+        report.send()
+        told.put((status, message, index))
+
+
+class _Report:
+    """Counts steps and sends them now and then."""
+
+    def __init__(self, told: Any, parent: int) -> None:
+        self.told, self.parent, self.steps = told, parent, 0
+
+    def __call__(self, steps: int) -> None:
+        self.steps += steps
+        if self.steps >= _REPORT_EVERY:
+            self.send()
+
+    def send(self) -> None:
+        # An orphan would hold its unit's lock against the command that wants to go on with it.
+        try:
+            os.kill(self.parent, 0)
+        except ProcessLookupError:
+            os._exit(1)
+        self.told.put(("steps", self.steps, -1))
+        self.steps = 0
+
+    def note(self, sentence: str) -> None:
+        self.told.put(("note", sentence, -1))

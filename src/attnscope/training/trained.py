@@ -1,0 +1,101 @@
+"""A trained unit, to be measured: its log, its stored scores, its model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from attnscope.data.batch import Batch
+from attnscope.errors import UsageError, WorkspaceError, suggestion
+from attnscope.models.decoding import respond
+from attnscope.models.trace import AttentionModel
+from attnscope.runs.unit import UnitFolder
+from attnscope.scores.score import Score, ScoreRule, read_score
+from attnscope.training.evaluation import example_batch
+from attnscope.training.kinds import read_unit
+from attnscope.training.loop import load_model
+from attnscope.training.unit import Unit
+
+
+class TrainedUnit:
+    """A unit's folder, read.
+
+    Attributes
+    ----------
+    unit
+        Its settings.
+    folder
+        Its files.
+    """
+
+    def __init__(self, unit: Unit, folder: UnitFolder) -> None:
+        self.unit = unit
+        self.folder = folder
+
+    @classmethod
+    def read(cls, path: Path) -> TrainedUnit:
+        """Read a unit's folder."""
+        if not (path / "config.json").exists():
+            raise WorkspaceError(f"{path} is not a unit: it has no config.json.")
+        folder = UnitFolder(path)
+        return cls(read_unit(folder.config), folder)
+
+    @cached_property
+    def log(self) -> list[dict[str, Any]]:
+        """One row per evaluation: step, loss, accuracy."""
+        return self.folder.log
+
+    @cached_property
+    def examples(self) -> Batch:
+        """The evaluation examples whose scores are stored."""
+        return example_batch(self.folder.load_scores("examples"))
+
+    def stored(self, name: str, step: int | None = None) -> Score:
+        """Return a stored score at an evaluated step, by default the last one."""
+        step = self.folder.score_steps[-1] if step is None else step
+        arrays = self.folder.load_scores(f"step-{step:08d}")
+        if name not in arrays:
+            names = {key.removesuffix(".mask") for key in arrays}
+            raise UsageError(f"{self.folder.name} stores no {name!r}; {suggestion(name, names)}")
+        values, mask = (torch.from_numpy(arrays[key].copy()) for key in (name, f"{name}.mask"))
+        source = self.unit.source
+        return Score(name, values, mask, self.examples, source.input_words, source.output_words)
+
+    @cached_property
+    def model(self) -> nn.Module:
+        """The model with the weights of the last step."""
+        return load_model(self.unit, self.folder)
+
+    @cached_property
+    def best_model(self) -> nn.Module:
+        """The model with the weights of the step with the highest accuracy."""
+        return load_model(self.unit, self.folder, "best")
+
+    def score(self, rule: ScoreRule | str, examples: Batch | str | None = None) -> Score:
+        """Read a score off the model.
+
+        Parameters
+        ----------
+        rule
+            A score such as ``LexicalProbe()``, or the kind of one: ``"attention"``,
+            ``"lexical_probe"``.
+        examples
+            A batch; or, for a unit trained on text, a sentence, whose output is then the model's own
+            (greedy) one; by default the stored evaluation examples.
+        """
+        if isinstance(rule, str):
+            if rule not in ScoreRule.variants:
+                raise UsageError(f"No score {rule!r}; {suggestion(rule, ScoreRule.variants)}")
+            rule = ScoreRule.model_validate({"kind": rule})
+        model: AttentionModel = self.model  # type: ignore[assignment]
+        source = self.unit.source
+        if isinstance(examples, str):
+            examples = respond(model, source.encode(examples), source.boundaries)
+        batch = self.examples if examples is None else examples
+        score = read_score(rule, model, batch, self.unit.training.attention)
+        return replace(score, input_words=source.input_words, output_words=source.output_words)

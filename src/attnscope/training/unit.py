@@ -1,0 +1,80 @@
+"""A unit: one model, one source, one seed, one way of training. Its settings decide its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, SerializeAsAny, field_validator
+
+from attnscope.data.source import Source
+from attnscope.models.base import ModelSpec
+from attnscope.models.intervention import Intervention
+from attnscope.runs.spec import Settings
+from attnscope.runs.unit import UnitFolder
+from attnscope.scores.attention import Attention
+from attnscope.scores.score import ScoreRule
+from attnscope.training.objective import Likelihood, Term
+from attnscope.training.optimizer import Adam, OptimizerSpec
+
+
+class Training(Settings):
+    """How a unit is trained, evaluated, and what is kept of it."""
+
+    steps: int = Field(ge=0)
+    batch_size: int = Field(ge=1)
+    evaluate_at: tuple[int, ...] = Field(description="steps; 0 and the last one are always added")
+    optimizer: SerializeAsAny[OptimizerSpec] = Adam()
+    objective: tuple[SerializeAsAny[Term], ...] = (Likelihood(),)
+    attention: dict[str, SerializeAsAny[Intervention]] = Field(default_factory=dict)
+    frozen: tuple[str, ...] = Field((), description="prefixes of parameter names that do not train")
+    examples: int = Field(50, ge=1, description="evaluation examples")
+    stored: int = Field(8, ge=0, description="evaluation examples whose scores are kept")
+    scores: tuple[SerializeAsAny[ScoreRule], ...] = (Attention(),)
+    dtype: Literal["float32", "float64"] = "float32"
+
+    @field_validator("evaluate_at", mode="after")
+    @classmethod
+    def _in_order(cls, steps: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(sorted(set(steps)))
+
+    @property
+    def schedule(self) -> tuple[int, ...]:
+        """The steps of evaluation, the first and the last one included."""
+        inside = {step for step in self.evaluate_at if 0 <= step <= self.steps}
+        return tuple(sorted(inside | {0, self.steps}))
+
+
+class Unit(Settings):
+    """Everything that decides a unit's numbers."""
+
+    source: SerializeAsAny[Source]
+    model: SerializeAsAny[ModelSpec]
+    training: Training
+    seed: int = 0
+    device: Literal["cpu", "cuda"] = "cpu"
+
+    @property
+    def name(self) -> str:
+        """Source, model and seed: what a reader of the workspace looks for."""
+        kind = type(self.model).model_fields["kind"].default
+        return f"{self.source.dataset}-{kind}-seed{self.seed}"
+
+    def config(self) -> dict[str, Any]:
+        """Return the settings as JSON."""
+        return self.model_dump(mode="json")
+
+    def folder(self, workspace: Path) -> UnitFolder:
+        """Return the unit's folder in a workspace."""
+        return UnitFolder.of(workspace, self.name, self.config())
+
+
+def every(interval: int, steps: int) -> tuple[int, ...]:
+    """Return 0, interval, 2·interval, … up to ``steps``."""
+    return tuple(range(0, steps + 1, interval))
+
+
+def merged(*schedules: Iterable[int]) -> tuple[int, ...]:
+    """Return the steps of several schedules, in order."""
+    return tuple(sorted({step for schedule in schedules for step in schedule}))

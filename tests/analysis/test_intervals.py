@@ -1,0 +1,191 @@
+"""Intervals against closed forms and enumerated bootstraps; what is resampled, and what is not."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from attnscope.analysis import intervals
+from attnscope.analysis.intervals import (
+    Interval,
+    crossed_interval,
+    independent_difference_interval,
+    mean_interval,
+    paired_difference_interval,
+    rate_interval,
+    sentence_interval,
+    sentence_ratio_interval,
+)
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+def sample(*shape):
+    return np.random.default_rng(7).normal(size=shape)
+
+
+def test_the_value_is_the_mean_over_real_defined_positions():
+    values = [[1.0, 2.0, 9.0], [math.nan, 4.0, 9.0], [math.nan, 9.0, 9.0]]
+    mask = [[True, True, False], [True, True, False], [True, False, False]]
+    found = sentence_interval(values, mask, rng=rng())
+    assert found.value == (1 + 2 + 4) / 3
+    assert found.n == 2
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(2, 6), st.integers(1, 4), st.integers(1, 3))
+def test_padding_never_changes_an_interval(sentences, positions, extra):
+    values = sample(sentences, positions)
+    mask = np.ones_like(values, dtype=bool)
+    plain = sentence_interval(values, mask, rng=rng(), resamples=50)
+    wide = np.pad(values, ((0, 0), (0, extra)), constant_values=99.0)
+    widened = np.pad(mask, ((0, 0), (0, extra)))
+    found = sentence_interval(wide, widened, rng=rng(), resamples=50)
+    np.testing.assert_allclose(
+        [found.value, found.low, found.high], [plain.value, plain.low, plain.high], rtol=1e-12
+    )
+
+
+def test_repeating_the_positions_of_a_sentence_narrows_nothing():
+    once = (sample(60, 1) > 0).astype(float)
+    often = once.repeat(16, axis=1)
+    mask = np.ones_like(often, dtype=bool)
+    assert sentence_interval(often, mask, rng=rng()) == sentence_interval(
+        once, mask[:, :1], rng=rng()
+    )
+
+
+def test_a_bootstrap_of_two_sentences_is_the_enumerated_one():
+    # Of the four resamples one is all 0 and one all 1, so both ends are reached.
+    found = sentence_interval([[0.0], [1.0]], [[True], [True]], rng=rng())
+    assert found == Interval(0.5, 0.0, 1.0, 2)
+
+
+def test_long_sentences_weigh_more():
+    values, mask = [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]], [[True] * 3, [True, False, False]]
+    assert sentence_interval(values, mask, rng=rng()).value == 0.75
+
+
+def test_a_bootstrap_of_a_large_sample_has_the_normal_width():
+    values = sample(2000)
+    half = 1.96 * values.std() / math.sqrt(2000)
+    found = mean_interval(values, rng=rng(), resamples=5000)
+    assert found.low == pytest.approx(values.mean() - half, abs=0.1 * half)
+    assert found.high == pytest.approx(values.mean() + half, abs=0.1 * half)
+    assert found.n == 2000
+
+
+def test_tensors_pass_as_arrays():
+    values = sample(30, 2)
+    mask = values > -1
+    assert sentence_interval(
+        torch.tensor(values), torch.tensor(mask), rng=rng()
+    ) == sentence_interval(values, mask, rng=rng())
+
+
+def test_the_same_generator_gives_the_same_interval_however_little_memory(monkeypatch):
+    values = sample(40)
+    whole = mean_interval(values, rng=rng())
+    monkeypatch.setattr(intervals, "_BUDGET", 500)
+    assert mean_interval(values, rng=rng()) == whole
+    assert mean_interval(values, rng=np.random.default_rng(1)) != whole
+
+
+@given(st.floats(-5, 5), st.integers(2, 40))
+def test_equal_numbers_have_an_interval_without_width(value, n):
+    found = mean_interval([value] * n, rng=rng(), resamples=10)
+    assert found.low == found.high == found.value == pytest.approx(value)
+
+
+def test_a_single_number_has_no_interval_and_no_number_no_value():
+    for found in (mean_interval([0.3, math.nan], rng=rng()), crossed_interval([[0.3]], rng=rng())):
+        assert (found.value, found.n) == (0.3, 1)
+        np.testing.assert_equal([found.low, found.high], [math.nan] * 2)
+    for found in (mean_interval([], rng=rng()), rate_interval(0, 0)):
+        np.testing.assert_equal([found.value, found.low, found.n], [math.nan, math.nan, 0])
+    none = independent_difference_interval([1.0, 2.0], [math.nan], rng=rng())
+    np.testing.assert_equal([none.value, none.n], [math.nan, 0])
+
+
+def test_a_ratio_is_that_of_the_two_means_and_scales():
+    above, mask = np.abs(sample(50, 3)), sample(50, 3) > -1
+    found = sentence_ratio_interval(3 * above, above, mask, rng=rng())
+    np.testing.assert_allclose([found.value, found.low, found.high], 3.0)
+    baseline = np.linspace(0.1, 0.2, 50)[:, None]
+    found = sentence_ratio_interval(above, baseline, mask, rng=rng())
+    expected = above[mask].mean() / np.broadcast_to(baseline, mask.shape)[mask].mean()
+    assert found.value == pytest.approx(expected)
+    assert found.low < found.value < found.high
+
+
+def test_a_ratio_to_nothing_has_no_interval():
+    found = sentence_ratio_interval([[1.0], [0.0]], [[0.0], [0.0]], [[True], [True]], rng=rng())
+    assert found.value == math.inf
+    assert math.isnan(found.low)
+
+
+def test_crossed_resampling_sees_the_spread_between_seeds():
+    seeds = sample(8)
+    found = crossed_interval(np.tile(seeds[:, None], (1, 30)), rng=rng(), resamples=5000)
+    alone = mean_interval(seeds, rng=rng(), resamples=5000)
+    width = alone.high - alone.low
+    assert found.value == pytest.approx(alone.value)
+    assert found.low == pytest.approx(alone.low, abs=0.05 * width)
+    assert found.high == pytest.approx(alone.high, abs=0.05 * width)
+    assert found.n == 30
+
+
+def test_crossed_resampling_sees_the_spread_between_sentences():
+    sentences = sample(30)
+    found = crossed_interval(np.tile(sentences, (8, 1)), rng=rng(), resamples=5000)
+    alone = mean_interval(sentences, rng=rng(), resamples=5000)
+    width = alone.high - alone.low
+    assert found.low == pytest.approx(alone.low, abs=0.05 * width)
+    assert found.high == pytest.approx(alone.high, abs=0.05 * width)
+
+
+def test_crossed_resampling_of_one_seed_is_that_of_its_sentences():
+    values, mask = sample(25, 4), sample(25, 4) > -1
+    crossed = crossed_interval(np.where(mask, values, math.nan)[None], rng=rng())
+    assert crossed == sentence_interval(values, mask, rng=rng())
+
+
+def test_crossed_values_count_positions_and_drop_empty_sentences():
+    values = [[[1.0, 1.0, 1.0], [0.0, math.nan, math.nan], [math.nan] * 3]] * 2
+    found = crossed_interval(values, rng=rng())
+    assert (found.value, found.n) == (0.75, 2)
+
+
+def test_pairing_removes_what_both_samples_share():
+    shared = 10 * sample(12)
+    paired = paired_difference_interval(shared + 1, shared, rng=rng())
+    apart = independent_difference_interval(shared + 1, shared, rng=rng())
+    assert (paired.low, paired.high) == (pytest.approx(1.0), pytest.approx(1.0))
+    assert apart.value == pytest.approx(1.0)
+    assert apart.low < 0 < apart.high
+
+
+def test_an_independent_difference_has_the_normal_width():
+    a, b = sample(1500), 2 * sample(3000)[:900] + 1
+    half = 1.96 * math.sqrt(a.var() / a.size + b.var() / b.size)
+    found = independent_difference_interval(a, b, rng=rng(), resamples=5000)
+    assert found.high - found.low == pytest.approx(2 * half, rel=0.1)
+    assert (found.value, found.n) == (pytest.approx(a.mean() - b.mean()), 900)
+
+
+@pytest.mark.parametrize("n", [1, 5, 20])
+def test_rates_of_none_and_all_have_clopper_and_pearsons_closed_form(n):
+    none, every = rate_interval(0, n), rate_interval(n, n)
+    assert (none.value, none.low, every.value, every.high) == (0.0, 0.0, 1.0, 1.0)
+    assert none.high == pytest.approx(1 - 0.025 ** (1 / n))
+    assert every.low == pytest.approx(0.025 ** (1 / n))
+    assert none.n == every.n == n

@@ -1,0 +1,16 @@
+"""Verdicts are read off stored numbers, so listing them must not wait for torch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+MODULES = ["claims.decide", "claims.catalogue", "claims.published", "analysis.intervals"]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_importing_the_claims_loads_no_torch(module):
+    code = f"import sys, attnscope.{module}; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

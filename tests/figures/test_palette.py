@@ -1,0 +1,104 @@
+"""The palette keeps its colours apart for readers with the common forms of colour blindness."""
+
+import subprocess
+import sys
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from attnscope.figures import palette
+
+# Machado, Oliveira and Fernandes (2009), "A physiologically-based model for simulation of color
+# vision deficiency", severity 1.0, applied to linear RGB.
+VISIONS = {
+    "normal": np.eye(3),
+    "protanopia": np.array(
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
+    ),
+    "deuteranopia": np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
+    ),
+}
+TO_XYZ = np.array(
+    [
+        [0.4124564, 0.3575761, 0.1804375],
+        [0.2126729, 0.7151522, 0.0721750],
+        [0.0193339, 0.1191920, 0.9503041],
+    ]
+)
+WHITE = TO_XYZ.sum(axis=1)
+ALL = palette.SCORES | palette.ROLES | palette.POSITIONS
+
+
+def lab(colour: str, vision: str) -> np.ndarray:
+    """CIELAB coordinates of a colour as it is seen."""
+    srgb = np.array([int(colour[start : start + 2], 16) for start in (1, 3, 5)]) / 255
+    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
+    xyz = TO_XYZ @ np.clip(VISIONS[vision] @ linear, 0, 1) / WHITE
+    f = np.where(xyz > (6 / 29) ** 3, np.cbrt(xyz), xyz / (3 * (6 / 29) ** 2) + 4 / 29)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+def test_every_two_colours_differ_in_every_vision(vision):
+    # A difference of 2.3 is just noticeable on large patches; thin lines need several times that.
+    colours = sorted(set(ALL.values()))
+    apart = {
+        pair: float(np.linalg.norm(lab(pair[0], vision) - lab(pair[1], vision)))
+        for pair in combinations(colours, 2)
+    }
+    nearest = min(apart, key=apart.__getitem__)
+    assert apart[nearest] >= 15, nearest
+
+
+def test_a_colour_has_one_meaning():
+    # Shared on purpose: the keyword's position is the gold one, a mean stands for nothing else.
+    shared = {"keyword": "gold", "mean": "neutral"}
+    meanings = {shared.get(name, name): colour for name, colour in ALL.items()}
+    assert len(set(meanings.values())) == len(meanings)
+    assert all(ALL[name] == ALL[other] for name, other in shared.items())
+
+
+@pytest.mark.parametrize("colour", sorted(set(ALL.values())))
+def test_lines_stand_out_from_white_paper(colour):
+    assert 1.05 / (palette.luminance(colour) + 0.05) > 2.2
+
+
+@pytest.mark.parametrize("colour", sorted({*ALL.values(), "#FFFF00", "#FFFFFF"}))
+def test_text_in_a_colour_meets_the_contrast_of_wcag(colour):
+    assert 1.05 / (palette.luminance(palette.ink(colour)) + 0.05) >= 4.5
+
+
+def test_dark_colours_are_used_for_text_as_they_are():
+    assert palette.ink(palette.SCORES["attention"]) == palette.SCORES["attention"]
+
+
+def test_luminance_of_black_white_and_primaries_is_that_of_the_standard():
+    known = {"#000000": 0, "#FFFFFF": 1, "#FF0000": 0.2126, "#00FF00": 0.7152, "#0000FF": 0.0722}
+    for colour, value in known.items():
+        assert palette.luminance(colour) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+def test_heat_maps_darken_steadily_in_every_vision(vision):
+    lightness = [lab(colour, vision)[0] for colour in palette.SEQUENTIAL]
+    steps = -np.diff(lightness)
+    assert steps.min() > 10
+
+
+def test_asking_for_a_colour_loads_neither_torch_nor_altair():
+    code = (
+        "import sys, attnscope.figures.palette, attnscope.figures.save;"
+        "attnscope.figures.save.figures_available();"
+        "sys.exit(bool({'torch', 'altair'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
