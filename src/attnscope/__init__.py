@@ -1,0 +1,36 @@
+"""attnscope: how attention was learned, and whether it can be trusted as an explanation.
+
+The names below are imported when they are first used, so that the command line answers at once.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from attnscope.figures.heatmap import heatmap
+    from attnscope.recipes.running import draw, run
+    from attnscope.recipes.verdicts import claims
+    from attnscope.scores.contract import check_model
+    from attnscope.scores.score import read_score
+    from attnscope.training.loading import load
+
+_HOME = {
+    "check_model": "attnscope.scores.contract",
+    "claims": "attnscope.recipes.verdicts",
+    "draw": "attnscope.recipes.running",
+    "heatmap": "attnscope.figures.heatmap",
+    "load": "attnscope.training.loading",
+    "read_score": "attnscope.scores.score",
+    "run": "attnscope.recipes.running",
+}
+__all__ = ["__version__", "check_model", "claims", "draw", "heatmap", "load", "read_score", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'attnscope' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)

@@ -1,0 +1,83 @@
+"""What a recipe's module offers, and the laboratory that it works in.
+
+A module defines ``Config`` (settings with their reasons), ``QUICK`` (a smaller problem on the same
+code path), ``HEADLINE`` (measurements for the terminal), ``measure``, ``draw``, and ``CLAIMS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from attnscope.claims.pool import Decision, Pool
+from attnscope.recipes.entry import Entry
+from attnscope.runs.result import Measurement, Result
+from attnscope.runs.spec import Settings
+from attnscope.runs.unit import UnitFolder
+from attnscope.training.kinds import read_unit
+from attnscope.training.progress import Progress, Silent
+from attnscope.training.spread import Workers
+from attnscope.training.trained import TrainedUnit
+from attnscope.training.unit import Unit
+
+
+@dataclass
+class Lab:
+    """Where a recipe trains: processes of a workspace, on a device."""
+
+    workers: Workers
+    device: Literal["cpu", "cuda"] = "cpu"
+    progress: Progress = field(default_factory=Silent)
+    used: dict[str, None] = field(default_factory=dict)
+
+    def train(self, units: Sequence[Unit], title: str) -> list[TrainedUnit]:
+        """Train units on the lab's device, or reuse them; they are listed in the result."""
+        placed = [unit.model_copy(update={"device": self.device}) for unit in units]
+        trained = self.workers.train(placed, self.progress, title)
+        self.used.update(dict.fromkeys(unit.folder.name for unit in trained))
+        return trained
+
+
+@dataclass(frozen=True)
+class Logged:
+    """What figures may use of a unit: its configuration, its data set's name, and its log."""
+
+    config: Mapping[str, Any]
+    dataset: str
+    rows: Sequence[Mapping[str, Any]]
+
+
+Charts = Mapping[str, Any]
+Predicate = Callable[[Pool], Decision]
+
+
+class RecipeModule(Protocol):
+    """A recipe's module."""
+
+    Config: type[Settings]
+    QUICK: Mapping[str, Any]
+    HEADLINE: Sequence[str]
+    CLAIMS: Mapping[str, Predicate]
+
+    def measure(self, config: Any, lab: Lab) -> list[Measurement]:
+        """Train what is needed and measure it."""
+
+    def draw(self, result: Result, units: Sequence[Logged]) -> Charts:
+        """Return the figures by name, from the result and the logs alone."""
+
+
+def module_of(entry: Entry) -> RecipeModule:
+    """Import a recipe's module."""
+    return import_module(entry.module)  # type: ignore[return-value]
+
+
+def read_logged(workspace: Path, result: Result) -> list[Logged]:
+    """Read configuration and log of a result's units."""
+    folders = [UnitFolder(workspace / "units" / name) for name in result.units]
+    return [
+        Logged(folder.config, read_unit(folder.config).source.dataset, folder.log)
+        for folder in folders
+    ]

@@ -1,0 +1,141 @@
+"""Running a recipe: from its name and some settings to a result, its figures and its verdicts."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from attnscope.errors import UsageError, WorkspaceError
+from attnscope.figures.save import figures_available, save
+from attnscope.recipes import find
+from attnscope.recipes.entry import Entry
+from attnscope.recipes.recipe import Lab, module_of, read_logged
+from attnscope.runs.environment import environment
+from attnscope.runs.result import Result, read_result
+from attnscope.runs.spec import read_settings
+from attnscope.training.progress import Progress, Silent
+from attnscope.training.spread import Workers
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run: its result, where it lies, its figures, and what is to be said about it."""
+
+    entry: Entry
+    result: Result
+    folder: Path
+    figures: tuple[Path, ...]
+    notice: str | None = None
+
+
+def run(
+    recipe: str,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    seeds: int | None = None,
+    quick: bool = False,
+    device: Literal["auto", "cpu", "cuda"] = "auto",
+    jobs: int | None = None,
+    out: str | Path = "runs",
+    progress: Progress | None = None,
+) -> Run:
+    """Run a recipe, or go on with it, or reuse what is finished.
+
+    Parameters
+    ----------
+    recipe
+        A name such as ``"snell/fig3"``; `attnscope.recipes.entries` lists them.
+    settings
+        Values for the recipe's ``Config``, by name.
+    seeds
+        Short for the setting of that name.
+    quick
+        A smaller problem on the same code path; its verdicts never count.
+    device
+        ``auto`` takes a GPU if there is one.
+    jobs
+        Units trained side by side; by default one per CPU core, or four on a GPU.
+    out
+        The workspace.
+
+    Returns
+    -------
+    Run
+        ``result`` holds the measurements, ``figures`` the files drawn.
+    """
+    entry = find(recipe)
+    module = module_of(entry)
+    given = dict(settings or {}) | ({} if seeds is None else {"seeds": seeds})
+    config = read_settings(module.Config, (module.QUICK if quick else {}) | given, recipe)
+    workspace = Path(out)
+    _check_writable(workspace)
+    place = choose_device(device)
+    count = ((os.cpu_count() or 1) if place == "cpu" else 4) if jobs is None else jobs
+    if count < 1:
+        raise UsageError(f"--jobs={count}: at least one process is needed.")
+    started = time.monotonic()
+    with Workers(workspace, count) as workers:
+        lab = Lab(workers, place, progress or Silent())
+        measurements = module.measure(config, lab)
+    result = Result(
+        recipe=recipe,
+        scale="quick" if quick else "full",
+        config=config.model_dump(mode="json"),
+        environment=environment(place),
+        seconds=round(time.monotonic() - started, 1),
+        measurements=tuple(measurements),
+        units=tuple(lab.used),
+    )
+    folder = workspace / recipe
+    result.write(folder)
+    figures, notice = draw(folder)
+    return Run(entry, result, folder, figures, notice)
+
+
+def draw(folder: str | Path) -> tuple[tuple[Path, ...], str | None]:
+    """Draw the figures of a finished run, from its result and its units' logs.
+
+    Returns
+    -------
+    paths
+        The files drawn, SVG and PNG.
+    notice
+        Why there are none, or None.
+    """
+    folder = Path(folder)
+    result = read_result(folder / "result.json")
+    notice = figures_available()
+    if notice:
+        return (), notice
+    workspace = folder.parents[result.recipe.count("/")]
+    charts = module_of(find(result.recipe)).draw(result, read_logged(workspace, result))
+    paths = [save(chart, folder / "figures", name) for name, chart in charts.items()]
+    return tuple(path for group in paths for path in group), None
+
+
+def choose_device(device: str) -> Literal["cpu", "cuda"]:
+    """Return the device that a word asks for, or say that there is none."""
+    if device not in ("auto", "cpu", "cuda"):
+        raise UsageError(f"No device {device!r}; valid: auto, cpu, cuda.")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise UsageError("No CUDA device was found; use --device cpu, or auto to take what there is.")
+    return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
+
+
+def _check_writable(workspace: Path) -> None:
+    try:
+        workspace.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WorkspaceError(
+            f"Cannot write in {workspace}: {error.strerror}; choose another folder with --out."
+        ) from error
+    if not os.access(workspace, os.W_OK):
+        raise WorkspaceError(
+            f"Cannot write in {workspace}: no permission; choose another folder with --out."
+        )

@@ -1,0 +1,58 @@
+"""Approximating How Single Head Attention Learns (Snell, Zhong, Klein, Steinhardt 2021)."""
+
+from __future__ import annotations
+
+from attnscope.recipes.entry import Entry
+
+_HERE = "attnscope.recipes.snell"
+
+RECIPES = (
+    Entry(
+        "snell/fig3",
+        "copying permutations fails for some seeds, copying samples never does",
+        "nothing",
+        150,
+        3,
+        f"{_HERE}.fig3",
+    ),
+    Entry(
+        "snell/fig6",
+        "one good head among eight is enough; more random heads fail less often",
+        "nothing",
+        900,
+        10,
+        f"{_HERE}.fig6",
+    ),
+    Entry(
+        "snell/fig7",
+        "under uniform attention word knowledge is local first, then moves to the last state",
+        "nothing",
+        60,
+        5,
+        f"{_HERE}.fig7",
+    ),
+    Entry(
+        "snell/permutation-function",
+        "a fixed reordering is never learned though its word knowledge is that of copying",
+        "nothing",
+        500,
+        7,
+        f"{_HERE}.permutation_function",
+    ),
+    Entry(
+        "snell/cooccurrence",
+        "what the count table knows of each distribution (figures 1, 4, 5, 8)",
+        "nothing",
+        1,
+        None,
+        f"{_HERE}.cooccurrence",
+    ),
+    Entry(
+        "snell/initial-derivative",
+        "the proxy's first derivative is the centred count table (Eq. 15 corrected, Eq. 53)",
+        "nothing",
+        1,
+        None,
+        f"{_HERE}.initial_derivative",
+    ),
+)

@@ -1,0 +1,309 @@
+"""Figure 6: one good head among eight is enough to copy permutations (§5.2).
+
+Heads are initialised one by one on one random base model and tried alone; good ones learn whatever
+the data seed, bad ones never do. Then eight heads are put together: all bad, one good, or random.
+Contexts are summed as in the text; ``join=averaged cell=gru embeddings=separate`` is the authors'
+script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from attnscope.analysis.intervals import rate_interval
+from attnscope.analysis.learning import LEARNED_AT, steps_to
+from attnscope.claims.decide import (
+    Verdict,
+    all_of,
+    cochran_armitage_trend,
+    fisher_less,
+    fisher_p,
+    verdict,
+)
+from attnscope.claims.pool import Decision, Pool, undecided
+from attnscope.data.tasks import PermutationCopy
+from attnscope.models.recurrence import Cell
+from attnscope.models.seq2seq import Seq2SeqSpec
+from attnscope.recipes.recipe import Charts, Lab, Logged
+from attnscope.recipes.snell.copying import copy_unit, outcomes, read_outcomes
+from attnscope.runs.result import Measurement, Result, measured
+from attnscope.runs.spec import Settings
+from attnscope.training.trained import TrainedUnit
+from attnscope.training.unit import Unit
+
+# Seeds of random heads start here, so that none of them was ever a candidate.
+_RANDOM_HEADS = 1_000_000
+# Data seeds of the assembled models, apart from those that sorted the candidates.
+_MODEL_DATA = 1_000
+
+
+class Config(Settings):
+    """Settings of figure 6."""
+
+    seeds: int = Field(20, ge=1)  # models per scenario, as in the paper
+    steps: int = Field(200, ge=1)  # the budget of figure 3
+    batch_size: int = Field(128, ge=1)
+    length: int = Field(40, ge=2)
+    hidden: int = Field(256, ge=1)
+    examples: int = Field(100, ge=1)
+    heads: int = Field(8, ge=2)  # K of the three scenarios
+    head_counts: tuple[int, ...] = (1, 2, 4, 8)  # K of the right panel
+    base_seed: int = 0  # the base model that all runs share
+    trials: int = Field(3, ge=1)  # data seeds that a head must pass, or fail, all of
+    wanted: int = Field(20, ge=1)  # good and bad heads to find, as in the authors' script
+    candidates: int = Field(200, ge=1)  # heads tried at most
+    wave: int = Field(48, ge=1)  # heads tried side by side before counting again
+    cell: Cell = "lstm"
+    join: Literal["summed", "averaged"] = "summed"
+    embeddings: Literal["shared", "separate"] = "shared"
+
+
+QUICK = {
+    "seeds": 4,
+    "steps": 250,
+    "batch_size": 64,
+    "length": 12,
+    "hidden": 64,
+    "examples": 50,
+    "wanted": 3,
+    "candidates": 6,
+    "wave": 6,
+    "trials": 1,
+    "heads": 3,
+    "head_counts": (1, 3),
+}
+HEADLINE = ("heads_found", "seeds_learned", "failure_rate")
+
+
+def measure(config: Config, lab: Lab) -> list[Measurement]:
+    """Sort candidate heads, assemble models, and count which of them learn."""
+    trials = _sort_candidates(config, lab)
+    good = [head for head, passed in trials.items() if passed == [True] * config.trials]
+    bad = [head for head, passed in trials.items() if passed == [False] * config.trials]
+    dataset = PermutationCopy(length=config.length).dataset
+    counts = {"good": len(good), "bad": len(bad), "neither": len(trials) - len(good) - len(bad)}
+    rows = [
+        Measurement(
+            name="heads_found", dataset=dataset, axes={"kind": kind}, value=count, n=len(trials)
+        )
+        for kind, count in counts.items()
+    ]
+    scenarios = _scenarios(config, good, bad)
+    units = {
+        (scenario, len(heads[0])): [
+            _unit(config, model, _MODEL_DATA + index) for index, model in enumerate(heads)
+        ]
+        for scenario, heads in scenarios.items()
+    }
+    flat = [unit for group in units.values() for unit in group]
+    trained = iter(lab.train(flat, "several heads"))
+    for (scenario, heads), group in units.items():
+        done = [next(trained) for _ in group]
+        rows += outcomes(done, dataset, config.steps, scenario=scenario, heads=heads)
+    alone = [passed[0] for passed in trials.values()]
+    rate = rate_interval(len(alone) - sum(alone), len(alone))
+    return [*rows, measured("failure_rate", dataset, rate, {"heads": 1, "of": "candidates"})]
+
+
+def _unit(config: Config, heads: Sequence[int], seed: int) -> Unit:
+    model = Seq2SeqSpec(
+        embedding=config.hidden,
+        hidden=config.hidden,
+        cell=config.cell,
+        join=config.join,
+        embeddings=config.embeddings,
+        base_seed=config.base_seed,
+        head_seeds=tuple(heads),
+        heads=len(heads),
+    )
+    return copy_unit(
+        PermutationCopy(length=config.length),
+        seed,
+        steps=config.steps,
+        batch_size=config.batch_size,
+        model=model,
+        examples=config.examples,
+        stored=2,
+    )
+
+
+def _reaches(unit: TrainedUnit) -> bool:
+    rows = unit.log
+    return steps_to([row["accuracy"] for row in rows], [row["step"] for row in rows]) is not None
+
+
+def _sort_candidates(config: Config, lab: Lab) -> dict[int, list[bool]]:
+    """Return for every head tried, in order, whether it learned with each data seed.
+
+    A head whose data seeds disagree is neither good nor bad and is not tried further.
+    """
+    trials: dict[int, list[bool]] = {}
+    while len(trials) < config.candidates:
+        first = len(trials)
+        wave = range(first, min(first + config.wave, config.candidates))
+        trials |= {head: [] for head in wave}
+        for data in range(config.trials):
+            alike = [head for head in wave if len(set(trials[head])) < 2]
+            units = [_unit(config, [head], data) for head in alike]
+            for head, unit in zip(alike, lab.train(units, f"heads {first}–{wave[-1]}"), strict=True):
+                trials[head].append(_reaches(unit))
+        found = [passed for passed in trials.values() if len(passed) == config.trials]
+        if min(sum(all(p) for p in found), sum(not any(p) for p in found)) >= config.wanted:
+            break
+    return trials
+
+
+def _scenarios(config: Config, good: list[int], bad: list[int]) -> dict[str, list[list[int]]]:
+    """Return the heads of every model of every scenario that there are heads for."""
+    rng = np.random.default_rng(config.base_seed)
+
+    def some(heads: list[int], count: int) -> list[int]:
+        return [int(head) for head in rng.choice(heads, count, replace=False)]
+
+    models = range(config.seeds)
+    scenarios: dict[str, list[list[int]]] = {}
+    if len(bad) >= config.heads:
+        scenarios["all bad"] = [some(bad, config.heads) for _ in models]
+    if good and len(bad) >= config.heads - 1:
+        scenarios["one good"] = [
+            [*some(good, 1), *some(bad, config.heads - 1)] for _ in models
+        ]
+    widest = max(*config.head_counts, config.heads)
+    fresh = [
+        [_RANDOM_HEADS + model * widest + head for head in range(widest)] for model in models
+    ]
+    for count in sorted({*config.head_counts, config.heads}):
+        scenarios[f"random, K = {count}"] = [heads[:count] for heads in fresh]
+    return scenarios
+
+
+def draw(result: Result, units: Sequence[Logged]) -> Charts:
+    """Draw accuracy against steps for the three scenarios, and failures against the heads."""
+    from attnscope.figures.charts import Axis, Guide, Panel, beside, curves, points
+    from attnscope.figures.palette import ROLES
+
+    config = Config.model_validate(result.config)
+    learned = {str(row.axes["scenario"]): row for row in result.select("seeds_learned")}
+    random = f"random, K = {config.heads}"
+    colours = {random: ROLES["mixed"], "one good": ROLES["control"], "all bad": ROLES["hard"]}
+    shown = {name: colour for name, colour in colours.items() if name in learned}
+    names = {
+        name: f"{config.heads} heads, {name.split(',')[0]}:\n"
+        f"{learned[name].value:.0f} of {learned[name].n} learn"
+        for name in shown
+    }
+    # Units and measurements of the assembled models stand in the same order.
+    assembled = [unit for unit in units if unit.config["seed"] >= _MODEL_DATA]
+    rows = [
+        {"step": row["step"], "accuracy": row["accuracy"], "group": names[name], "run": end.axes["run"]}
+        for unit, end in zip(assembled, result.select("accuracy"), strict=True)
+        for name in [str(end.axes["scenario"])]
+        if name in names
+        for row in unit.rows
+    ]
+    left = Panel(
+        Axis("training steps", domain=(0, config.steps)),
+        Axis("accuracy on held-out sequences", domain=(0, 1)),
+        {names[name]: colour for name, colour in shown.items()},
+        title="Which initial heads",
+        guides=[Guide([(0, LEARNED_AT), (config.steps, LEARNED_AT)])],
+    )
+    single = result.select("failure_rate")[0]
+    rates = _failure_rates(result.select("seeds_learned"))
+    widest = max(rates)
+    expected = [(float(k), float(single.value or 0) ** k) for k in range(1, widest + 1)]
+    right = Panel(
+        Axis("random heads K", domain=(0.5, widest + 0.5), ticks=sorted(rates)),
+        Axis("share of models that fail", domain=(0, 1)),
+        {"measured": ROLES["mixed"]},
+        title="How many heads",
+        labels="none",
+        guides=[Guide(expected, "all K fail alone", at="end")],
+    )
+    dots = [
+        {"heads": heads, "value": rate.value, "low": rate.low, "high": rate.high, "group": "measured"}
+        for heads, rate in rates.items()
+    ]
+    return {
+        "fig6": beside(
+            curves(rows, left, x="step", y="accuracy", group="group", detail="run"),
+            points(dots, right, x="heads", y="value", group="group", low="low", high="high"),
+        )
+    }
+
+
+def _failure_rates(learned: Sequence[Measurement]) -> dict[int, Any]:
+    """Return the failure rate of models of random heads, by the number of heads."""
+    return {
+        int(row.axes["heads"]): rate_interval(row.n - round(row.value or 0), row.n)
+        for row in learned
+        if str(row.axes["scenario"]).startswith("random")
+    }
+
+
+def good_heads(pool: Pool) -> Decision:
+    """Decide snell.good-heads."""
+    config = Config.model_validate(pool.config())
+    found = {str(row.axes["kind"]): row for row in pool.select("heads_found")}
+    runs = {
+        name: read_outcomes(pool, scenario=scenario)
+        for name, scenario in (
+            ("bad", "all bad"),
+            ("one good", "one good"),
+            ("random", f"random, K = {config.heads}"),
+        )
+    }
+    counts = {name: (sum(run.learned for run in group), len(group)) for name, group in runs.items()}
+    evidence: dict[str, Any] = {
+        "heads tried": found["good"].n,
+        "good": found["good"].value,
+        "bad": found["bad"].value,
+    } | {f"{name} learned": f"{k}/{n}" for name, (k, n) in counts.items()}
+    if min(n for _, n in counts.values()) < pool.needed(20):
+        return undecided("too few heads of a kind were found, or too few models", evidence)
+    (bad, n_bad), (one, n_one), (rnd, n_rnd) = counts.values()
+    evidence["Fisher p, bad against one good"] = fisher_p(bad, n_bad, one, n_one)
+    evidence["Fisher p, bad against random"] = fisher_p(bad, n_bad, rnd, n_rnd)
+    parts = [
+        fisher_less(bad, n_bad, one, n_one),
+        fisher_less(bad, n_bad, rnd, n_rnd),
+        verdict(rnd / n_rnd >= 0.8, True),
+    ]
+    return Decision(all_of(parts), evidence, _deviation(config))
+
+
+def more_heads(pool: Pool) -> Decision:
+    """Decide snell.more-heads."""
+    config = Config.model_validate(pool.config())
+    rates = _failure_rates(pool.select("seeds_learned"))
+    heads = sorted(rates)
+    failures = [round(rates[k].value * rates[k].n) for k in heads]
+    totals = [rates[k].n for k in heads]
+    single = pool.select("failure_rate")[0].value or 0.0
+    trend = cochran_armitage_trend(failures, totals, heads)
+    evidence = {
+        "failures": {k: f"{f}/{n}" for k, f, n in zip(heads, failures, totals, strict=True)},
+        "p_bad^K": {k: single**k for k in heads},
+        "trend p": trend.p,
+    }
+    if len(heads) < pool.needed(4) or min(totals) < pool.needed(20):
+        return undecided("needs K = 1, 2, 4, 8 with 20 models each", evidence)
+    falling = all(rates[a].value >= rates[b].value for a, b in zip(heads, heads[1:], strict=False))
+    significant = trend.p < 0.05
+    holds = falling and significant and trend.statistic < 0
+    rising = significant and trend.statistic > 0
+    outcome = verdict(holds, rising or not falling)
+    return Decision(outcome if len(heads) > 1 else Verdict.UNDECIDED, evidence, _deviation(config))
+
+
+def _deviation(config: Config) -> str:
+    if (config.cell, config.join) == ("lstm", "summed"):
+        return ""
+    return f"{config.cell} cells and {config.join} heads, as in the authors' script"
+
+
+CLAIMS = {"snell.good-heads": good_heads, "snell.more-heads": more_heads}

@@ -1,0 +1,221 @@
+"""Copying against a fixed reordering of positions (§6.2): word knowledge is the same, learning is not.
+
+Both tasks sample 40 words of 60. The reordering π is drawn anew for every seed. Word knowledge is
+compared in two ways: the count tables, and the probe of models trained under uniform attention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from attnscope.analysis.intervals import (
+    Interval,
+    independent_difference_interval,
+    mean_interval,
+)
+from attnscope.analysis.learning import LEARNED_AT
+from attnscope.claims.decide import about_equal, all_of, verdict
+from attnscope.claims.pool import Decision, Pool, undecided
+from attnscope.data.tasks import CopyTask, ReorderedCopy, SampledCopy
+from attnscope.models.intervention import Uniform
+from attnscope.models.seq2seq import Seq2SeqSpec
+from attnscope.recipes.recipe import Charts, Lab, Logged
+from attnscope.recipes.snell.copying import copy_unit, outcomes
+from attnscope.runs.result import Measurement, Result, measured
+from attnscope.runs.spec import Settings
+from attnscope.scores.probe import LexicalProbe
+from attnscope.theory.counts import count_table
+from attnscope.training.trained import TrainedUnit
+from attnscope.training.unit import Unit, every, merged
+
+
+class Config(Settings):
+    """Settings of the comparison."""
+
+    seeds: int = Field(20, ge=1)
+    copy_steps: int = Field(300, ge=1)  # within which the paper's copying is perfect
+    steps: int = Field(2000, ge=1)  # far more than copying needs
+    batch_size: int = Field(128, ge=1)
+    length: int = Field(40, ge=2)
+    types: int = Field(60, ge=2)
+    hidden: int = Field(256, ge=1)
+    examples: int = Field(100, ge=1)
+
+
+QUICK = {
+    "seeds": 3,
+    "copy_steps": 250,
+    "steps": 500,
+    "batch_size": 64,
+    "length": 12,
+    "types": 18,
+    "hidden": 64,
+}
+HEADLINE = ("seeds_learned", "beta_uf(gold)", "count_table_difference")
+
+
+def measure(config: Config, lab: Lab) -> list[Measurement]:
+    """Train both tasks with learned attention, then both with uniform attention."""
+    seeds = range(config.seeds)
+    copy = SampledCopy(length=config.length, vocabulary=config.types)
+    reordered = [
+        ReorderedCopy(length=config.length, vocabulary=config.types, permutation=seed)
+        for seed in seeds
+    ]
+    checks = merged(
+        every(10, config.copy_steps), (config.copy_steps,), every(100, config.steps)
+    )
+    copies = [_unit(config, copy, seed, config.copy_steps, checks) for seed in seeds]
+    others = [_unit(config, reordered[seed], seed, config.steps, checks) for seed in seeds]
+    trained = lab.train([*copies, *others], "copying and reordering")
+    copied, permuted = trained[: config.seeds], trained[config.seeds :]
+    rows = outcomes(copied, copy.dataset, config.copy_steps, task="copy")
+    for step in (config.copy_steps, config.steps):
+        rows += outcomes(permuted, reordered[0].dataset, step, task="reordered")
+
+    uniform: dict[str, Any] = {
+        "attention": {"cross": Uniform()},
+        "scores": (LexicalProbe(reading="probability"),),
+        "stored": config.examples,
+    }
+    words = [
+        _unit(config, task, seed, config.copy_steps, (), **uniform)
+        for tasks in ([copy] * config.seeds, reordered)
+        for seed, task in enumerate(tasks)
+    ]
+    known = [_probe_at_gold(unit) for unit in lab.train(words, "uniform attention")]
+    return [
+        *rows,
+        *_word_knowledge(known[: config.seeds], known[config.seeds :], copy.dataset),
+        _count_tables(copy, reordered[0], config),
+    ]
+
+
+def _unit(
+    config: Config, task: CopyTask, seed: int, steps: int, checks: tuple[int, ...], **training: Any
+) -> Unit:
+    return copy_unit(
+        task,
+        seed,
+        steps=steps,
+        batch_size=config.batch_size,
+        model=Seq2SeqSpec(embedding=config.hidden, hidden=config.hidden),
+        evaluate_at=tuple(step for step in checks if step <= steps),
+        examples=config.examples,
+        **training,
+    )
+
+
+def _probe_at_gold(unit: TrainedUnit) -> float:
+    """Return the mean probability of the right word when only its own input position is attended."""
+    score = unit.stored("lexical_probe")
+    at_gold = score.values.gather(-1, score.batch.gold[..., None])[..., 0]
+    return float(at_gold[score.target_mask].double().mean())
+
+
+def _word_knowledge(
+    copy: Sequence[float], reordered: Sequence[float], dataset: str
+) -> list[Measurement]:
+    rng = np.random.default_rng(0)
+    seeds = range(len(copy))
+    rows = [
+        measured("beta_uf(gold)", dataset, mean_interval(values, rng=rng), {"task": task}, seeds)
+        for task, values in (("copy", copy), ("reordered", reordered))
+    ]
+    # In units of copying's own value, so that the margin of 10 % is .1.
+    level = float(np.mean(copy))
+    difference = independent_difference_interval(
+        np.divide(reordered, level), np.divide(copy, level), rng=rng
+    )
+    return [*rows, measured("beta_uf(gold) relative difference", dataset, difference, {}, seeds)]
+
+
+def _count_tables(copy: SampledCopy, reordered: ReorderedCopy, config: Config) -> Measurement:
+    """Return the largest difference of the count tables of the same words, copied and reordered."""
+    batch = copy.training_batch(0, 0, 10 * config.batch_size)
+    order = [*reordered.order.tolist(), config.length]
+    types = len(copy.input_words)
+    tables = [
+        count_table(
+            words.inputs, words.input_mask, words.targets, words.target_mask, types, types
+        )
+        for words in (batch, replace(batch, targets=batch.targets[:, order]))
+    ]
+    off = float((tables[0] - tables[1]).abs().max())
+    return measured("count_table_difference", copy.dataset, Interval(off, off, off, len(batch)))
+
+
+def draw(result: Result, units: Sequence[Logged]) -> Charts:
+    """Draw accuracy against steps: copying at once, the reordering hardly at all."""
+    from attnscope.figures.charts import Axis, Guide, Panel, curves
+    from attnscope.figures.palette import ROLES
+
+    config = Config.model_validate(result.config)
+    counts = {
+        (str(row.axes["task"]), int(row.axes["step"])): f"{row.value:.0f} of {row.n} seeds learn"
+        for row in result.select("seeds_learned")
+    }
+    names = {
+        "copy": f"copying:\n{counts['copy', config.copy_steps]}",
+        "reordered": f"fixed reordering:\n{counts['reordered', config.steps]}",
+    }
+    rows = [
+        {
+            "step": row["step"],
+            "accuracy": row["accuracy"],
+            "group": names["reordered" if unit.dataset.startswith("reordered") else "copy"],
+            "seed": unit.config["seed"],
+        }
+        for unit in units
+        if not unit.config["training"]["attention"]
+        for row in unit.rows
+    ]
+    frame = Panel(
+        Axis("training steps", domain=(0, config.steps)),
+        Axis("accuracy on held-out sequences", domain=(0, 1)),
+        {names["reordered"]: ROLES["hard"], names["copy"]: ROLES["control"]},
+        guides=[Guide([(0, LEARNED_AT), (config.steps, LEARNED_AT)])],
+        width=420,
+    )
+    figure = curves(rows, frame, x="step", y="accuracy", group="group", detail="seed")
+    return {"permutation-function": figure}
+
+
+def permutation_function(pool: Pool) -> Decision:
+    """Decide snell.permutation-function."""
+    config = Config.model_validate(pool.config())
+    copied = _accuracies(pool, "copy", config.copy_steps)
+    early = _accuracies(pool, "reordered", config.copy_steps)
+    late = _accuracies(pool, "reordered", config.steps)
+    tables = pool.select("count_table_difference")[0].value
+    gap = pool.select("beta_uf(gold) relative difference")[0]
+    evidence = {
+        "copying, lowest accuracy": min(copied),
+        f"reordered at {config.copy_steps}, highest accuracy": max(early),
+        f"reordered at {config.steps}, highest accuracy": max(late),
+        "count tables differ by": tables,
+        "beta_uf at the gold position, relative difference": [gap.value, gap.low, gap.high],
+    }
+    if len(copied) < pool.needed(20) or gap.value is None:
+        return undecided("needs 20 seeds", evidence)
+    ends = [float("nan") if end is None else end for end in (gap.value, gap.low, gap.high)]
+    parts = [
+        verdict(min(copied) >= 0.99, True),
+        verdict(max(early) < LEARNED_AT, True),
+        verdict(max(late) < LEARNED_AT, True),
+        verdict(tables == 0, True),
+        about_equal(Interval(*ends, gap.n), 0.1),
+    ]
+    return Decision(all_of(parts), evidence)
+
+
+def _accuracies(pool: Pool, task: str, step: int) -> list[float]:
+    return [row.value or 0.0 for row in pool.select("accuracy", task=task, step=step)]
+
+
+CLAIMS = {"snell.permutation-function": permutation_function}
