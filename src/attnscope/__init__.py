@@ -13,21 +13,21 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from attnscope.figures.heatmap import heatmap
     from attnscope.recipes.running import draw, run
-    from attnscope.recipes.verdicts import claims
+    from attnscope.recipes.verdicts import verdicts
     from attnscope.scores.contract import check_model
     from attnscope.scores.score import read_score
     from attnscope.training.loading import load
 
 _HOME = {
     "check_model": "attnscope.scores.contract",
-    "claims": "attnscope.recipes.verdicts",
     "draw": "attnscope.recipes.running",
     "heatmap": "attnscope.figures.heatmap",
     "load": "attnscope.training.loading",
     "read_score": "attnscope.scores.score",
     "run": "attnscope.recipes.running",
+    "verdicts": "attnscope.recipes.verdicts",
 }
-__all__ = ["__version__", "check_model", "claims", "draw", "heatmap", "load", "read_score", "run"]
+__all__ = ["__version__", "check_model", "draw", "heatmap", "load", "read_score", "run", "verdicts"]
 
 
 def __getattr__(name: str) -> Any:

@@ -112,7 +112,7 @@ def test_random_baseline_is_the_mean_over_all_permutations(length, share):
 def test_the_share_is_rounded_up_without_floating_point_error():
     lengths = torch.arange(1, 3001)
     mask = torch.arange(3000) < lengths[:, None]
-    for share in ("0.05", "0.07", "0.1", "0.29"):
+    for share in ("0.05", "0.07", "0.3"):  # .07 trips double precision, .3 single.
         positions = [math.ceil(Fraction(share) * length) for length in lengths.tolist()]
         exact = torch.tensor(positions, dtype=torch.float64) / lengths
         assert torch.equal(expected_random_agreement(mask, float(share)), exact)

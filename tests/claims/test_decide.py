@@ -82,7 +82,7 @@ def test_about_equal_needs_the_whole_interval_inside_the_margin(difference, expe
 def test_an_interval_is_above_or_below_a_bound_or_holds_it():
     assert above(interval(0.6, 0.7), 0.5) is below(interval(0.3, 0.4), 0.5) is HOLDS
     assert above(interval(0.3, 0.4), 0.5) is below(interval(0.6, 0.7), 0.5) is FAILS
-    for undecided in (interval(0.4, 0.6), UNKNOWN):
+    for undecided in (interval(0.4, 0.7), interval(0.3, 0.6), UNKNOWN):
         assert above(undecided, 0.5) is below(undecided, 0.5) is UNDECIDED
 
 

@@ -134,8 +134,8 @@ def fisher_less(k1: int, n1: int, k2: int, n2: int) -> Verdict:
     one-sided test at .05.)
     """
     significant = fisher_p(k1, n1, k2, n2) < SIGNIFICANT
-    # Cross-multiplied, so that equal rates are equal.
-    return verdict(significant and k1 * n2 < k2 * n1, significant and k1 * n2 > k2 * n1)
+    smaller = k1 * n2 < k2 * n1
+    return verdict(significant and smaller, significant and not smaller)
 
 
 def log_rank(

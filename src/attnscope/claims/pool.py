@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from attnscope.analysis.intervals import Interval
 from attnscope.claims.decide import Verdict
 from attnscope.runs.result import Measurement, Result, select
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Results of one recipe; a later result replaces an earlier one's measurements of the same key."""
+    """Results of one recipe; a later measurement replaces an earlier one of the same key."""
 
     results: tuple[Result, ...]
 
@@ -39,7 +41,7 @@ class Pool:
         return list(dict.fromkeys(row.dataset for row in self.select(name)))
 
     def needed(self, count: int) -> int:
-        """Return how many seeds or corpora a claim needs: fewer never decide, except in quick runs."""
+        """Return how many seeds or corpora a claim needs; a quick run shows less than that."""
         return 1 if self.results[-1].scale == "quick" else count
 
     def config(self) -> Mapping[str, Any]:
@@ -55,6 +57,12 @@ class Decision:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     deviation: str = ""
     note: str = ""
+
+
+def interval_of(row: Measurement) -> Interval:
+    """Return a measurement as an interval; a missing number is NaN, which decides nothing."""
+    value, low, high = (math.nan if end is None else end for end in (row.value, row.low, row.high))
+    return Interval(value, low, high, row.n)
 
 
 def undecided(note: str, evidence: Mapping[str, Any] | None = None) -> Decision:

@@ -1,7 +1,7 @@
 """A source of examples, as a recipe's configuration names it.
 
-Training batches are a pure function of (seed, step); the evaluation examples are the same for every
-seed, so that scores of different units can be compared example by example.
+Training batches are a pure function of (seed, step); the evaluation examples are the same for
+every seed, so that scores of different units can be compared example by example.
 """
 
 from __future__ import annotations

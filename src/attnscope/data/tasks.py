@@ -1,7 +1,8 @@
 """Generated tasks: copying under four distributions of words, a fixed reordering, and a keyword.
 
-Copying (snell §3.3, A.3, §6.2): the input's words are followed by EOS; the target is the same words
-and EOS; the decoder reads SOS and the target shifted right. The keyword task (§6.1) has neither.
+Copying (snell §3.3, A.3, §6.2): the input's words are followed by EOS; the target is the same
+words and EOS; the decoder reads SOS and the target shifted right. The keyword task (§6.1) has
+neither.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The few chart pieces that the recipes' figures are put together from.
 
 Each piece takes plain rows (lists of dicts, as they stand in logs and results), the names of the
-columns to read, and a `Panel`, and gives an altair chart; `beside` sets several next to each other.
-Groups are named at the end of their curves, so that no reader has to match a legend.
+columns to read, and a `Panel`, and gives an altair chart; `beside` sets several next to each
+other. Groups are named at the end of their curves, so that no reader has to match a legend.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The text classifier: LSTM, one-hidden-layer attention, one logit (snell §2.4, Eq. 7, 8).
 
 The positive class's logit z stands as the pair (0, z), so that softmax is Eq. 8's sigmoid and
-classification needs no case of its own anywhere else. All linear layers have biases, as the published
-parameter counts demand.
+classification needs no case of its own anywhere else. All linear layers have biases, as the
+published parameter counts demand.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A model's own output for an input: the label it predicts, or the words it would write (greedily)."""
+"""A model's own output: the label it predicts, or the words it writes, greedily."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Attention heads of the sequence-to-sequence model: bilinear logits, and two ways to join heads.
 
 Logits are a = (W s + b)·h per head (snell Eq. 1, 20). `SummedHeads` follows the text: contexts are
-summed, then mapped once (Eq. 21). `AveragedHeads` follows the authors' code: every head has a context
-map of its own, and heads are averaged.
+summed, then mapped once (Eq. 21). `AveragedHeads` follows the authors' code: every head has a
+context map of its own, and heads are averaged.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class Permuted(Intervention):
         )
         real = mask[:, None, None].expand_as(weights)
         # Real positions come first in both orders: once as they stand, once shuffled.
-        standing = (~real).to(torch.int8).argsort(-1, stable=True)
+        standing = (~real).to(torch.int8).argsort(dim=-1, stable=True)
         shuffled = draw.masked_fill(~real, 2.0).argsort(-1)
         return torch.zeros_like(weights).scatter(-1, standing, weights.gather(-1, shuffled))
 

@@ -1,8 +1,8 @@
 """The bag-of-words proxy: uniform attention over word embeddings, one linear map (snell Eq. 5).
 
-Seen as a model it has one site whose logits are all 0; its probe is Eq. 6. Embeddings and weights are
-drawn from N(0, I/d) as in §4.1. The authors' code adds a bias that is left out of the probe; the text
-has none, and neither has this model.
+Seen as a model it has one site whose logits are all 0; its probe is Eq. 6. Embeddings and weights
+are drawn from N(0, I/d) as in §4.1. The authors' code adds a bias that is left out of the probe;
+the text has none, and neither has this model.
 """
 
 from __future__ import annotations

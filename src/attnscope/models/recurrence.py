@@ -45,5 +45,3 @@ class Recurrence(nn.Module):
         states, last = self.layer(packed, state)
         padded, _ = pad_packed_sequence(states, batch_first=True, total_length=width)
         return padded, last
-
-

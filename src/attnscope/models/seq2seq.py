@@ -1,8 +1,8 @@
 """The copying sequence-to-sequence model: LSTM, bilinear attention, one hidden layer (snell §2.1).
 
-Equations 1, 2 and, for K heads, 20 and 21. As in the authors' code and unlike the text, the context
-passes a linear map and the hidden layer's activation is tanh (both shown by the parameter count).
-GRU cells, averaged heads and separate embeddings are the code's variants for §5.2.
+Equations 1, 2 and, for K heads, 20 and 21. As in the authors' code and unlike the text, the
+context passes a linear map and the hidden layer's activation is tanh (both shown by the parameter
+count). GRU cells, averaged heads and separate embeddings are the code's variants for §5.2.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from attnscope.data.batch import Batch
 from attnscope.data.randomness import seed_of, seeded
 from attnscope.data.source import Source
+from attnscope.errors import UsageError
 from attnscope.models.base import ModelSpec
 from attnscope.models.heads import HEADS, Heads
 from attnscope.models.intervention import AttentionRule
@@ -44,6 +45,10 @@ class Seq2SeqSpec(ModelSpec):
 
     def build(self, source: Source, seed: int) -> Seq2Seq:
         """Return the model, initialised from the given seeds or else from the unit's."""
+        if self.embeddings == "shared" and source.input_words != source.output_words:
+            raise UsageError(
+                f"{source.dataset} has other output than input words: set embeddings=separate."
+            )
         base = seed if self.base_seed is None else self.base_seed
         heads = self.head_seeds or tuple(seed_of(seed, head) for head in range(self.heads))
         with seeded("model", base):

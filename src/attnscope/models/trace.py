@@ -63,8 +63,8 @@ class AttentionModel(Protocol):
     """What every measurement can ask of a model.
 
     ``trace`` runs it, with the attention at named sites replaced if ``attention`` says so and with
-    dropout drawn from ``generator`` (None: no dropout). ``readout`` is the rest of the network: from
-    the context (with its head axis) and the query to the output logits.
+    dropout drawn from ``generator`` (None: no dropout). ``readout`` is the rest of the network:
+    from the context (with its head axis) and the query to the output logits.
     """
 
     def trace(

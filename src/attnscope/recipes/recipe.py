@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 from attnscope.claims.pool import Decision, Pool
 from attnscope.recipes.entry import Entry
@@ -71,7 +71,7 @@ class RecipeModule(Protocol):
 
 def module_of(entry: Entry) -> RecipeModule:
     """Import a recipe's module."""
-    return import_module(entry.module)  # type: ignore[return-value]
+    return cast(RecipeModule, import_module(entry.module))
 
 
 def read_logged(workspace: Path, result: Result) -> list[Logged]:

@@ -72,7 +72,7 @@ def run(
     entry = find(recipe)
     module = module_of(entry)
     given = dict(settings or {}) | ({} if seeds is None else {"seeds": seeds})
-    config = read_settings(module.Config, (module.QUICK if quick else {}) | given, recipe)
+    config = read_settings(module.Config, (dict(module.QUICK) if quick else {}) | given, recipe)
     workspace = Path(out)
     _check_writable(workspace)
     place = choose_device(device)
@@ -124,7 +124,9 @@ def choose_device(device: str) -> Literal["cpu", "cuda"]:
     if device not in ("auto", "cpu", "cuda"):
         raise UsageError(f"No device {device!r}; valid: auto, cpu, cuda.")
     if device == "cuda" and not torch.cuda.is_available():
-        raise UsageError("No CUDA device was found; use --device cpu, or auto to take what there is.")
+        raise UsageError(
+            "No CUDA device was found; use --device cpu, or auto to take what there is."
+        )
     return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
 
 

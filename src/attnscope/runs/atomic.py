@@ -1,7 +1,7 @@
 """Files that are either absent or complete: everything is written aside and renamed.
 
-A process killed at any moment leaves at most a file whose name starts with ``.aside-``; readers
-never look at those, and the next writer of the same name replaces it.
+A process killed at any moment leaves at most a file whose name starts with ``.aside-`` and its own
+number, so that two writers of one file never meet; readers never look at those.
 """
 
 from __future__ import annotations
@@ -11,19 +11,24 @@ import os
 from pathlib import Path
 from typing import Any
 
-from attnscope.errors import WorkspaceError
+from attnscope.errors import DamagedFile, WorkspaceError
+
+ASIDE = ".aside-"
 
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write ``content`` to ``path`` so that no reader ever sees a part of it."""
-    aside = path.with_name(f".aside-{path.name}")
+    aside = path.with_name(f"{ASIDE}{os.getpid()}-{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(aside, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(aside, path)
+        try:
+            with open(aside, "wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.replace(aside, path)
+        finally:
+            aside.unlink(missing_ok=True)
     except OSError as error:
         raise WorkspaceError(
             f"Cannot write {path}: {error.strerror or error}; choose another folder with --out."
@@ -54,4 +59,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     """Read what `write_rows` wrote; a missing file has no rows."""
     if not path.exists():
         return []
-    return [json.loads(line) for line in path.read_text(encoding="utf8").splitlines()]
+    try:
+        return [json.loads(line) for line in path.read_text(encoding="utf8").splitlines()]
+    except ValueError as error:
+        raise DamagedFile(f"{path} is truncated or altered ({error}).") from error

@@ -12,8 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from attnscope.errors import WorkspaceError
 from attnscope.runs.atomic import read_json, write_json
 
-SCHEMA = 1
-
 
 class Measurement(BaseModel):
     """One measured number; ``None`` for a bound that cannot be had (one seed, say)."""
@@ -31,9 +29,9 @@ class Measurement(BaseModel):
     seeds: tuple[int, ...] = ()
     published: float | None = None
 
-    @field_validator("value", "low", "high", mode="before")
+    @field_validator("value", "low", "high", "published", mode="after")
     @classmethod
-    def _finite_or_none(cls, value: Any) -> Any:
+    def _finite_or_none(cls, value: float | None) -> float | None:
         # JSON has no NaN, and an undefined number must not look like a measured one.
         return None if value is not None and not math.isfinite(value) else value
 
@@ -43,7 +41,7 @@ class Result(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
-    schema_: Literal[1] = Field(default=SCHEMA, alias="schema")
+    schema_: Literal[1] = Field(default=1, alias="schema")
     recipe: str
     scale: Literal["full", "quick"]
     config: dict[str, Any]
@@ -115,3 +113,14 @@ def select(
         and dataset in (None, row.dataset)
         and all(row.axes.get(key) == value for key, value in axes.items())
     ]
+
+
+def headline(measurements: Iterable[Measurement], names: Iterable[str]) -> list[Measurement]:
+    """Return the measurements of some names; of those that differ in the step alone, the last."""
+    wanted = set(names)
+    last: dict[tuple[Any, ...], Measurement] = {}
+    for row in measurements:
+        if row.name in wanted:
+            fixed = tuple((key, value) for key, value in row.axes.items() if key != "step")
+            last[row.name, row.dataset, fixed] = row
+    return list(last.values())

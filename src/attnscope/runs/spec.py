@@ -1,8 +1,8 @@
 """Configuration objects: what a recipe chooses is a small frozen pydantic model with a ``kind``.
 
 A *root* (task, model, intervention, score, objective term) is a subclass of `Spec` without a
-``kind``; its variants declare ``kind: Literal["name"] = "name"``. A variant read from JSON finds its
-class by its kind, so adding one is adding a class, and no shared code lists them.
+``kind``; its variants declare ``kind: Literal["name"] = "name"``. A variant read from JSON finds
+its class by its kind, so adding one is adding a class, and no shared code lists them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any, ClassVar, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from attnscope.errors import UsageError, suggestion
-
 
 S = TypeVar("S", bound="Settings")
 
@@ -63,12 +62,10 @@ def _explain(error: ValidationError, model: type[Settings], where: str) -> str:
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         return f"{where} has no setting {key!r}; {suggestion(key, model.model_fields)}"
-    return f"{where}: {key}={first['input']!r} is not valid: {first['msg']}."
+    return f"{where}: {key}={first['input']!r} is not valid: {first['msg'].removesuffix('.')}."
 
 
 def fingerprint(value: Any, length: int = 12) -> str:
     """Return a short hash of a JSON value, the same on every machine."""
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()[:length]
-
-

@@ -1,7 +1,7 @@
 """A unit's folder: configuration, log, checkpoints, weights, stored scores, and whether it is done.
 
-The folder's name carries a hash of the configuration, so a changed setting is another unit. A unit is
-finished when ``done.json`` lists every file with its checksum and they all match.
+The folder's name carries a hash of the configuration, so a changed setting is another unit. A unit
+is finished when ``done.json`` lists every file with its checksum and they all match.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from attnscope.errors import DamagedFile, UsageError, WorkspaceError, suggestion
-from attnscope.runs.atomic import read_json, read_rows, write_json, write_rows
+from attnscope.runs.atomic import ASIDE, read_json, read_rows, write_json, write_rows
 from attnscope.runs.lock import locked
 from attnscope.runs.spec import fingerprint
 from attnscope.runs.tensors import Arrays, load_arrays, save_arrays
 
-# Raised whenever a change of attnscope's code changes the numbers of an unchanged configuration.
-NUMBERS_VERSION = 1
+# Raised whenever a change of attnscope's code changes the numbers, or the form of the files, of an
+# unchanged configuration.
+NUMBERS_VERSION = 2
 _KEPT_CHECKPOINTS = 2
 
 
@@ -46,6 +47,8 @@ class UnitFolder:
 
     def begin(self, config: dict[str, Any], environment: dict[str, Any]) -> None:
         """Write the configuration and the environment; start over if the versions have changed."""
+        for left_behind in self.path.rglob(f"{ASIDE}*"):
+            left_behind.unlink()
         known = self.path / "environment.json"
         if known.exists() and read_json(known) != environment:
             self.clear()
@@ -54,9 +57,9 @@ class UnitFolder:
 
     def clear(self) -> None:
         """Forget all progress."""
-        for file in self._files():
-            file.unlink()
         (self.path / "done.json").unlink(missing_ok=True)
+        for file in [*self._checkpoints(), *self._files()]:
+            file.unlink()
 
     @property
     def config(self) -> dict[str, Any]:
@@ -80,16 +83,26 @@ class UnitFolder:
 
     def load_checkpoint(self) -> tuple[int, Arrays | None, list[str]]:
         """Return step and state of the newest sound checkpoint, and a sentence per damaged one."""
-        complaints = []
+        damaged = []
         for path in self._checkpoints():
             try:
                 state, facts = load_arrays(path)
             except DamagedFile as error:
-                complaints.append(f"{error} The checkpoint before it is used.")
+                damaged.append(f"{error}")
                 path.unlink()
                 continue
-            return int(facts["step"]), state, complaints
-        return 0, None, complaints
+            step = int(facts["step"])
+            return (
+                step,
+                state,
+                [f"{each} The checkpoint of step {step} is used." for each in damaged],
+            )
+        return 0, None, [f"{each} The unit is trained from the start." for each in damaged]
+
+    def drop_checkpoints(self) -> None:
+        """Remove what only an unfinished unit needs."""
+        for checkpoint in self._checkpoints():
+            checkpoint.unlink()
 
     def _checkpoints(self) -> list[Path]:
         return sorted(self.path.glob("checkpoint-*.safetensors"), reverse=True)
@@ -125,28 +138,32 @@ class UnitFolder:
         return sorted(int(re.sub(r"\D", "", file.stem)) for file in files)
 
     def finish(self) -> None:
-        """Mark the unit as finished: drop checkpoints, list every file with its checksum."""
-        for checkpoint in self._checkpoints():
-            checkpoint.unlink()
+        """Mark the unit as finished: list every file with its checksum, then drop checkpoints."""
         sums = {str(file.relative_to(self.path)): _sha256(file) for file in self._files()}
         write_json(self.path / "done.json", {"files": sums})
+        self.drop_checkpoints()
 
     def finished(self) -> tuple[bool, list[str]]:
         """Return whether the unit is finished and sound, and a sentence per damaged file."""
         done = self.path / "done.json"
         if not done.exists():
             return False, []
+        try:
+            sums = dict(read_json(done)["files"])
+        except (WorkspaceError, LookupError, TypeError, ValueError):
+            return False, [f"{done} was altered; the unit is trained again."]
         damaged = [
             f"{self.path / name} is missing or was altered; the unit is trained again."
-            for name, digest in read_json(done)["files"].items()
+            for name, digest in sums.items()
             if not (self.path / name).exists() or _sha256(self.path / name) != digest
         ]
         return not damaged, damaged
 
     def _files(self) -> list[Path]:
-        own = [*self.path.glob("*.safetensors"), *self.path.glob("scores/*.safetensors")]
-        log = self.path / "log.jsonl"
-        return sorted([*own, log] if log.exists() else own)
+        """Every file that a finished unit keeps."""
+        names = ("config.json", "environment.json", "log.jsonl", "*.safetensors")
+        found = [file for name in (*names, "scores/*.safetensors") for file in self.path.glob(name)]
+        return sorted(file for file in found if not file.name.startswith((ASIDE, "checkpoint-")))
 
 
 def _sha256(path: Path) -> str:

@@ -1,1 +1,1 @@
-"""What can be read off a model as a number per output and input position: Float[batch, out, inp]."""
+"""What can be read off a model as a number for each output and input position."""

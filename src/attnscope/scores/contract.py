@@ -1,7 +1,8 @@
 """The contract of a model, as checks that anybody can run on their own.
 
-What every measurement relies on: attention is a distribution over real positions, the readout of the
-context is the output, interventions take effect, and neither padding nor neighbours change anything.
+What every measurement relies on: attention is a distribution over real positions, the readout of
+the context is the output, interventions take effect, and neither padding nor neighbours change
+anything.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class ContractReport:
         return "\n".join(f"{marks[c.kept]}  {c.promise}  {c.detail}" for c in self.checks)
 
 
-def check_model(model: AttentionModel, batch: Batch, tolerance: float | None = None) -> ContractReport:
+def check_model(
+    model: AttentionModel, batch: Batch, tolerance: float | None = None
+) -> ContractReport:
     """Run the contract suite on a model.
 
     Parameters
@@ -73,7 +76,10 @@ def check_model(model: AttentionModel, batch: Batch, tolerance: float | None = N
         tolerance = 1e-10 if trace.logits.dtype == torch.float64 else 1e-5
     checks = [_shapes(trace), _same_twice(model, batch, trace)]
     checks += [_distribution(name, trace, tolerance) for name in trace.sites]
-    checks += [_padding(model, batch, trace, tolerance), _neighbours(model, batch, trace, tolerance)]
+    checks += [
+        _padding(model, batch, trace, tolerance),
+        _neighbours(model, batch, trace, tolerance),
+    ]
     for name in trace.sites:
         checks += [
             _uniform(model, batch, name, tolerance),
@@ -151,14 +157,12 @@ def _neighbours(model: AttentionModel, batch: Batch, trace: Trace, tolerance: fl
 def _uniform(model: AttentionModel, batch: Batch, name: str, tolerance: float) -> Check:
     with torch.no_grad():
         site = model.trace(batch, {name: Uniform()}).sites[name]
-    expected = (site.mask / site.mask.sum(-1, keepdim=True)).to(site.weights.dtype)
-    expected = expected[:, None, None].expand_as(site.weights)
+    share = site.mask.to(site.weights.dtype) / site.mask.sum(-1, keepdim=True)
+    expected = share[:, None, None].expand_as(site.weights)
     return _close(f"attention at {name!r} can be made uniform", site.weights, expected, tolerance)
 
 
-def _given(
-    model: AttentionModel, batch: Batch, trace: Trace, name: str, tolerance: float
-) -> Check:
+def _given(model: AttentionModel, batch: Batch, trace: Trace, name: str, tolerance: float) -> Check:
     with torch.no_grad():
         again = model.trace(batch, {name: Given(trace.sites[name].weights)})
     promise = f"giving {name!r} its own attention changes nothing"
@@ -168,9 +172,11 @@ def _given(
 def _gradient(model: AttentionModel, batch: Batch, trace: Trace, name: str) -> Check:
     weights = trace.sites[name].weights.detach().clone().requires_grad_()
     logits = model.trace(batch, {name: Given(weights)}).logits
+    promise = f"gradients flow through attention given at {name!r}"
+    if not logits.requires_grad:
+        return Check(promise, False)
     grad = torch.autograd.grad(logits.square().sum(), weights, allow_unused=True)[0]
-    flows = grad is not None and bool(grad.abs().max() > 0)
-    return Check(f"gradients flow through attention given at {name!r}", flows)
+    return Check(promise, grad is not None and bool(grad.abs().max() > 0))
 
 
 def _readout(model: AttentionModel, trace: Trace, tolerance: float) -> Check:

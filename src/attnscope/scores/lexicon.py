@@ -1,6 +1,7 @@
 """A lexicon: a number for each pair of input and output type, looked up as a score.
 
-Count tables, IBM Model 1, the proxy's θ (snell Eq. 13) are lexicons: they know nothing of positions.
+Count tables, IBM Model 1, the proxy's θ (snell Eq. 13) are lexicons: they know nothing of
+positions.
 """
 
 from __future__ import annotations

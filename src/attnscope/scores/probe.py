@@ -1,8 +1,8 @@
-"""The lexical probe β: the output read as if all attention were on one position (snell Eq. 4, 6, 9).
+"""The lexical probe β: the output as if all attention were on one position (snell Eq. 4, 6, 9).
 
 One function of the readout serves translation, classification and the proxy. By default β is given
-as its log-odds log(β / (1 - β)), which orders positions as β does and never saturates: a probability
-of 1 - 1e-9 and one of 1 - 1e-12 are both 1 in single precision.
+as its log-odds log(β / (1 - β)), which orders positions as β does and never saturates: a
+probability of 1 - 1e-9 and one of 1 - 1e-12 are both 1 in single precision.
 """
 
 from __future__ import annotations

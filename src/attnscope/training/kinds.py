@@ -1,10 +1,11 @@
-"""Every module that defines a variant, imported once, so that a stored configuration finds its classes."""
+"""Every module that defines a variant, so that a stored configuration finds its classes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+import attnscope.data.corpus
 import attnscope.data.tasks
 import attnscope.models.classifier
 import attnscope.models.intervention

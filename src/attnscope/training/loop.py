@@ -1,7 +1,9 @@
 """The training loop of one unit: evaluate on schedule, update, keep a state to resume from.
 
-At an evaluated step k the model has had k updates. Whatever is interrupted, the log and the scores up
-to the last checkpoint stand, and going on from it gives the bytes that an uninterrupted run gives.
+At an evaluated step k the model has had k updates. A checkpoint of step k is taken after its
+evaluation and before its update, once its loss is known to be finite. Whatever is interrupted, the
+log and the scores up to the last checkpoint stand, and going on from it gives the bytes that an
+uninterrupted run gives.
 """
 
 from __future__ import annotations
@@ -14,12 +16,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
 from attnscope.data.batch import Batch
 from attnscope.data.randomness import generator
-from attnscope.errors import NonFiniteLoss, UsageError, suggestion
+from attnscope.errors import DamagedFile, NonFiniteLoss, UsageError, suggestion
 from attnscope.runs.environment import environment
 from attnscope.runs.tensors import Arrays
 from attnscope.runs.unit import UnitFolder
@@ -62,6 +65,7 @@ def train_unit(
         for sentence in complaints:
             note(sentence)
         if done:
+            folder.drop_checkpoints()  # A process killed as it finished leaves them.
             report(unit.training.steps)
             return folder
         if complaints:
@@ -84,25 +88,39 @@ class _Run:
         trained = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = unit.training.optimizer.build(trained)
         self.examples = unit.source.evaluation_batch(unit.training.examples).to(unit.device)
-        self.losses: list[torch.Tensor] = []
+        self.losses: list[torch.Tensor] = []  # since they were last looked at
+        self.seen: list[float] = []  # since the last evaluation
         self.rows: list[dict[str, Any]] = []
         self.first = 0
         self.resumed = self._restore(note)
         self.saved_at = time.monotonic()
-        self.saved_step = self.first
+        self.saved_step = self.first if self.resumed else None
 
     def _restore(self, note: Note) -> bool:
         step, state, complaints = self.folder.load_checkpoint()
         for sentence in complaints:
             note(sentence)
-        if state is None:
+        if state is None or not self._restore_log(step, note):
             self.folder.save_scores("examples", example_arrays(self._stored()))
             return False
         _load_weights(self.model, {k[6:]: v for k, v in state.items() if k.startswith("model.")})
         restore_optimizer(self.optimizer, state)
-        self.rows = [row for row in self.folder.log if row["step"] <= step]
+        self.seen = state["losses"].tolist()
         self.first = step
         self.report(step)
+        return True
+
+    def _restore_log(self, step: int, note: Note) -> bool:
+        """Take the rows up to a step; a log that lacks any of them is of no use."""
+        try:
+            rows = [row for row in self.folder.log if row["step"] <= step]
+        except DamagedFile:
+            rows = []
+        evaluated = [number for number in self.unit.training.schedule if number <= step]
+        if [row["step"] for row in rows] != evaluated:
+            note(f"The log of {self.folder.name} was altered; the unit is trained from the start.")
+            return False
+        self.rows = rows
         return True
 
     def _stored(self) -> Batch:
@@ -126,42 +144,52 @@ class _Run:
         self.optimizer.zero_grad(set_to_none=True)
         trace = self.model.trace(batch, training.attention, stream)  # type: ignore[operator]
         loss = total(training.objective, self.model, trace, stream)  # type: ignore[arg-type]
+        if time.monotonic() - self.saved_at >= self.checkpoint_seconds:
+            self._check_losses(step)
+            self._demand_finite(loss.item(), step)
+            self._checkpoint(step)
         loss.backward()
         self.optimizer.step()
         self.losses.append(loss.detach())
         if len(self.losses) >= _LOSSES_HELD:
             self._check_losses(step + 1)
 
-    def _check_losses(self, step: int) -> float | None:
-        """Look at the losses since the last look: reading each at once would stall a GPU."""
-        if not self.losses:
-            return None
-        values = torch.stack(self.losses).tolist()
+    def _check_losses(self, step: int) -> None:
+        """Look at the losses of the last steps at once: looking at each would stall a GPU."""
+        values: list[float] = torch.stack(self.losses).tolist() if self.losses else []
         self.losses = []
         for offset, value in enumerate(values):
-            if not math.isfinite(value):
-                raise NonFiniteLoss(
-                    f"{self.folder.name}: the loss was {value} at step "
-                    f"{step - len(values) + offset}; the last good checkpoint is that of step "
-                    f"{self.saved_step}. Lower the learning rate."
-                )
-        return sum(values) / len(values)
+            self._demand_finite(value, step - len(values) + offset)
+        self.seen += values
+
+    def _demand_finite(self, loss: float, step: int) -> None:
+        if math.isfinite(loss):
+            return
+        kept = "no checkpoint was due before it"
+        if self.saved_step is not None:
+            kept = f"the last good checkpoint is that of step {self.saved_step}"
+        raise NonFiniteLoss(
+            f"{self.folder.name}: the loss was {loss} at step {step}; {kept}. "
+            "Lower the learning rate."
+        )
 
     def _evaluate(self, step: int) -> None:
-        training_loss = self._check_losses(step)
+        self._check_losses(step)
+        training_loss = sum(self.seen) / len(self.seen) if self.seen else None
+        self.seen = []
         started = time.monotonic()
         row, scores = evaluate(self.model, self.examples, self.unit.training)  # type: ignore[arg-type]
+        self._demand_finite(row["loss"], step)
         self.folder.save_scores(f"step-{step:08d}", scores)
         if all(row["accuracy"] > earlier["accuracy"] for earlier in self.rows):
             self.folder.save_weights("best", step, _weights(self.model))
         entry = {"step": step, **row, "training_loss": training_loss}
         self.rows.append(entry | {"seconds": round(time.monotonic() - started, 3)})
         self.folder.write_log(self.rows)
-        if time.monotonic() - self.saved_at >= self.checkpoint_seconds:
-            self._checkpoint(step)
 
     def _checkpoint(self, step: int) -> None:
         state = {f"model.{name}": array for name, array in _weights(self.model).items()}
+        state["losses"] = np.array(self.seen)
         self.folder.save_checkpoint(step, state | optimizer_arrays(self.optimizer))
         self.saved_at, self.saved_step = time.monotonic(), step
 
@@ -173,9 +201,13 @@ def build_model(unit: Unit) -> nn.Module:
     names = [name for name, _ in model.named_parameters()]
     for prefix in unit.training.frozen:
         if not any(name.startswith(prefix) for name in names):
-            raise UsageError(f"frozen: no parameter starts with {prefix!r}; {suggestion(prefix, names)}")
+            raise UsageError(
+                f"frozen: no parameter starts with {prefix!r}; {suggestion(prefix, names)}"
+            )
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(not name.startswith(unit.training.frozen))
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise UsageError(f"frozen: nothing is left to train of {', '.join(names)}.")
     return model
 
 

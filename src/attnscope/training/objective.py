@@ -27,7 +27,7 @@ class Term(Spec):
 
 
 class Likelihood(Term):
-    """Mean negative log-likelihood of the real output words (snell Eq. 3, averaged as in the code)."""
+    """Mean negative log-likelihood of the real output words (snell Eq. 3; the mean, as in code)."""
 
     kind: Literal["likelihood"] = "likelihood"
 

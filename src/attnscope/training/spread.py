@@ -10,7 +10,9 @@ import multiprocessing
 import os
 import queue
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +70,11 @@ class Workers:
             for unit in locked:
                 name = unit.folder(self.workspace).name
                 progress.note(f"{name} is being trained by another process; waiting for it.")
-                train_unit(unit, self.workspace, progress.advance, progress.note, wait=True)
-                progress.finished(name)
+                told = _attempt(unit, self.workspace, progress.advance, progress.note, wait=True)
+                if told[0] == "finished":
+                    progress.finished(name)
+                else:
+                    failures.append(told[1])
         finally:
             progress.end()
         if failures:
@@ -111,7 +116,13 @@ class Workers:
         if self._processes:
             return
         self._todo, self._told = self._context.Queue(), self._context.Queue()
-        arguments = (self._todo, self._told, self.workspace, os.getpid())
+        # The server inherits the mask, and so is not interrupted while it imports torch.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            forkserver.ensure_running()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        arguments = (self._todo, self._told, self.workspace)
         for _ in range(self.jobs):
             process = self._context.Process(target=_work, args=arguments, daemon=True)
             process.start()
@@ -142,22 +153,27 @@ def train_units(
 
 
 def _attempt(
-    unit: Unit, workspace: Path, report: Callable[[int], None], note: Callable[[str], None]
+    unit: Unit,
+    workspace: Path,
+    report: Callable[[int], None],
+    note: Callable[[str], None],
+    wait: bool = False,
 ) -> tuple[str, str]:
     try:
-        return "finished", train_unit(unit, workspace, report, note).name
+        return "finished", train_unit(unit, workspace, report, note, wait=wait).name
     except UnitLocked as error:
         return "locked", str(error)
     except AttnscopeError as error:
         return "failed", str(error)
 
 
-def _work(todo: Any, told: Any, workspace: Path, parent: int) -> None:
+def _work(todo: Any, told: Any, workspace: Path) -> None:
     # Ctrl-C reaches every process of a terminal; the parent alone decides, and ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         index, unit = todo.get()
-        report = _Report(told, parent)
+        report = _Report(told)
         try:
             status, message = _attempt(unit, workspace, report, report.note)
         except Exception as error:
@@ -166,11 +182,19 @@ def _work(todo: Any, told: Any, workspace: Path, parent: int) -> None:
         told.put((status, message, index))
 
 
+def _end_with_parent() -> None:
+    """Leave no orphan, which would hold its unit's lock against the command that goes on with it."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
 class _Report:
     """Counts steps and sends them now and then."""
 
-    def __init__(self, told: Any, parent: int) -> None:
-        self.told, self.parent, self.steps = told, parent, 0
+    def __init__(self, told: Any) -> None:
+        self.told, self.steps = told, 0
 
     def __call__(self, steps: int) -> None:
         self.steps += steps
@@ -178,11 +202,6 @@ class _Report:
             self.send()
 
     def send(self) -> None:
-        # An orphan would hold its unit's lock against the command that wants to go on with it.
-        try:
-            os.kill(self.parent, 0)
-        except ProcessLookupError:
-            os._exit(1)
         self.told.put(("steps", self.steps, -1))
         self.steps = 0
 

@@ -85,8 +85,8 @@ class TrainedUnit:
             A score such as ``LexicalProbe()``, or the kind of one: ``"attention"``,
             ``"lexical_probe"``.
         examples
-            A batch; or, for a unit trained on text, a sentence, whose output is then the model's own
-            (greedy) one; by default the stored evaluation examples.
+            A batch; or, for a unit trained on text, a sentence, whose output is then the one that
+            the model gives; by default the stored evaluation examples.
         """
         if isinstance(rule, str):
             if rule not in ScoreRule.variants:

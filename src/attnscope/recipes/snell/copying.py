@@ -1,4 +1,4 @@
-"""What the copying recipes share: the paper's model and training, and how a seed's outcome is told."""
+"""What the copying recipes share: the paper's training, and how a seed's outcome is told."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def outcomes(
     return rows
 
 
-def read_outcomes(pool: Pool, **axes: str | int) -> list[Outcome]:
+def read_outcomes(pool: Pool, **axes: Any) -> list[Outcome]:
     """Return the outcomes that `outcomes` measured, run by run."""
     reached = {_run(row): row.value for row in pool.select("steps_to_95", **axes)}
     return [

@@ -1,4 +1,4 @@
-"""Figure 3: copying under distributions that do, or do not, let single words be learned (§3.3, A.3).
+"""Figure 3: copying, where single words can be learned and where they cannot (§3.3, A.3).
 
 Left: permutations of 40 types against 40 sampled from 60. Right: permutations of either of two
 disjoint sets of 40 against 40 sampled from the same 80 types; the paper names no control for the
@@ -25,7 +25,7 @@ from attnscope.claims.decide import (
     much_greater,
     verdict,
 )
-from attnscope.claims.pool import Decision, Pool, undecided
+from attnscope.claims.pool import Decision, Pool, interval_of, undecided
 from attnscope.data.tasks import CopyTask, MixtureCopy, PermutationCopy, SampledCopy
 from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
@@ -135,9 +135,7 @@ def _where_attention_is(units: list[TrainedUnit], dataset: str, role: str) -> li
     return rows
 
 
-def _what_the_proxy_knows(
-    units: list[TrainedUnit], task: CopyTask, role: str
-) -> list[Measurement]:
+def _what_the_proxy_knows(units: list[TrainedUnit], task: CopyTask, role: str) -> list[Measurement]:
     batch = task.evaluation_batch(units[0].unit.training.examples)
     lexicons = [proxy_lexicon(unit.model) for unit in units]  # type: ignore[arg-type]
     scores = [lexicon.score(batch) for lexicon in lexicons]
@@ -149,8 +147,13 @@ def _what_the_proxy_knows(
     variation = words.std(-1, unbiased=False) / words.mean(-1)
     rng = np.random.default_rng(0)
     rows = [
-        measured("variation(beta_px)", task.dataset, mean_interval(
-            variation.mean((1, 2)).numpy(), rng=rng), axes, seeds)
+        measured(
+            "variation(beta_px)",
+            task.dataset,
+            mean_interval(variation.mean((1, 2)).numpy(), rng=rng),
+            axes,
+            seeds,
+        )
     ]
 
     gold = torch.nn.functional.one_hot(batch.gold, batch.inputs.shape[1]).float()
@@ -159,7 +162,11 @@ def _what_the_proxy_knows(
     )
     rows.append(
         measured(
-            "A(gold,beta_px)", task.dataset, crossed_interval(agreement.numpy(), rng=rng), axes, seeds
+            "A(gold,beta_px)",
+            task.dataset,
+            crossed_interval(agreement.numpy(), rng=rng),
+            axes,
+            seeds,
         )
     )
     baseline = float(expected_random_agreement(batch.input_mask).double().mean())
@@ -168,7 +175,9 @@ def _what_the_proxy_knows(
     if isinstance(task, MixtureCopy):
         halves = [_same_half(lexicon.table, task.length) for lexicon in lexicons]
         rows.append(
-            measured("same_half(beta_px)", task.dataset, mean_interval(halves, rng=rng), axes, seeds)
+            measured(
+                "same_half(beta_px)", task.dataset, mean_interval(halves, rng=rng), axes, seeds
+            )
         )
     return rows
 
@@ -270,20 +279,16 @@ def proxy_cannot(pool: Pool) -> Decision:
     if not (variation and halves and agreement):
         return undecided("no proxy was measured")
     baseline = pool.select("A_random", role="control")[0].value or float("nan")
-    found = agreement[0]
     parts = [
         verdict((row.value or 0) < 0.05, True)
         for role, row in variation.items()
         if role in ("permutations", "mixture")
     ]
     parts.append(verdict((halves[0].value or 0) >= 0.99, True))
-    ends = [end if end is not None else float("nan") for end in (found.value, found.low, found.high)]
-    parts.append(
-        much_greater(
-            Interval(*(end - baseline for end in ends), found.n),
-            Interval(*(end / baseline for end in ends), found.n),
-        )
-    )
+    found = interval_of(agreement[0])
+    gap = Interval(found.value - baseline, found.low - baseline, found.high - baseline, found.n)
+    ratio = Interval(found.value / baseline, found.low / baseline, found.high / baseline, found.n)
+    parts.append(much_greater(gap, ratio))
     evidence = {
         "variation over positions": {role: row.value for role, row in variation.items()},
         "same half told apart": halves[0].value,

@@ -1,16 +1,17 @@
 """Figure 7: where the keyword's information is, when attention is uniform for long (§6.1).
 
 The classifier is trained under uniform attention to tell whether word 1 occurs. On positive
-sequences the log-odds γ_l of attending to l alone are followed at the keyword, one position after it,
-on average, and at the last position. Whether the paper's encoder reads in one direction or both is
-open, so both are run. Sequences whose keyword stands last are left out: two of the four would coincide.
+sequences the log-odds γ_l of attending to l alone are followed at the keyword, one position after
+it, on average, and at the last position. Whether the paper's encoder reads in one direction or
+both is open, so both are run. Sequences whose keyword stands last are left out: two of the four
+would coincide.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -20,7 +21,7 @@ from torch import Tensor
 
 from attnscope.analysis.intervals import Interval, crossed_interval
 from attnscope.claims.decide import all_of, verdict
-from attnscope.claims.pool import Decision, Pool, undecided
+from attnscope.claims.pool import Decision, Pool, interval_of, undecided
 from attnscope.data.tasks import KeywordTask
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.intervention import Uniform
@@ -32,13 +33,14 @@ from attnscope.training.trained import TrainedUnit
 from attnscope.training.unit import Training, Unit, every, merged
 
 PLACES = ("keyword", "next", "mean", "last")
-ENCODERS = {"unidirectional": 1, "bidirectional": 2}
+ENCODERS: dict[str, Literal[1, 2]] = {"unidirectional": 1, "bidirectional": 2}
 # What the paper expects of the four, from largest to smallest; ≫ between all but the last two.
 HYPOTHESES = {
     "hypothesis 1": (("keyword", "mean"), ("mean", "last"), ("last", "next")),
     "hypothesis 2": (("keyword", "next"), ("next", "mean"), ("mean", "last")),
     "observation 3": (("last", "next"), ("next", "mean"), ("mean", "keyword")),
 }
+_EARLY = 60  # steps of the left panels: the early regime and its end
 _MUCH, _ABOUT = 0.15, 0.10  # in units of the four curves' range
 
 
@@ -70,7 +72,7 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     """Train under uniform attention and follow γ at the four places."""
     task = KeywordTask(length=config.length, types=config.types)
     # The early regime is over after some 25 steps, so it is looked at every other step.
-    schedule = merged(every(2, 60), every(10, 200), every(50, 1000), every(250, config.steps))
+    schedule = merged(every(2, _EARLY), every(10, 200), every(50, 1000), every(250, config.steps))
     training = Training(
         steps=config.steps,
         batch_size=config.batch_size,
@@ -102,7 +104,7 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
 
 
 def _four_places(units: Sequence[TrainedUnit], step: int, encoder: str) -> list[Measurement]:
-    axes = {"step": step, "encoder": encoder}
+    axes: dict[str, str | int | float] = {"step": step, "encoder": encoder}
     dataset = units[0].unit.source.dataset
     seeds = [unit.unit.seed for unit in units]
     rng = np.random.default_rng(0)
@@ -154,7 +156,7 @@ def _gamma(unit: TrainedUnit, step: int) -> Float[Tensor, "sentence place"]:
 
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
-    """Draw the four curves with their intervals, one panel per encoder."""
+    """Draw the four curves with their intervals: the first steps, then all, for both encoders."""
     from attnscope.figures.charts import Axis, Panel, band, beside
     from attnscope.figures.palette import POSITIONS
 
@@ -166,12 +168,12 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     }
     last = result.config["steps"]
 
-    def panel(encoder: str) -> Any:
+    def panel(encoder: str, title: str, steps: Axis) -> Any:
         frame = Panel(
-            Axis("training steps", "symlog", domain=(0, last), ticks=_ticks(last)),
+            steps,
             Axis("log-odds γ of the right answer"),
             {names[place]: POSITIONS[place] for place in PLACES},
-            title=f"{encoder.capitalize()} encoder",
+            title=f"{encoder.capitalize()} encoder, {title}",
         )
         rows = [
             {
@@ -182,14 +184,18 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
                 "group": names[str(row.axes["place"])],
             }
             for row in result.select("gamma", encoder=encoder)
+            if steps.domain and int(row.axes["step"]) <= steps.domain[1]
         ]
         return band(rows, frame, x="step", group="group")
 
-    return {"fig7": beside(*(panel(encoder) for encoder in ENCODERS))}
-
-
-def _ticks(last: int) -> list[float]:
-    return [0, *(step for step in (1, 10, 100, 1000, 10000) if step <= last)]
+    early = Axis("training steps", domain=(0, min(_EARLY, last)))
+    whole = Axis("training steps", domain=(0, last))
+    panels = [
+        panel(encoder, title, axis)
+        for encoder in ENCODERS
+        for title, axis in (("first steps", early), ("all steps", whole))
+    ]
+    return {"fig7": beside(*panels, columns=2)}
 
 
 def local_then_last(pool: Pool) -> Decision:
@@ -215,9 +221,7 @@ def local_then_last(pool: Pool) -> Decision:
     return Decision(all_of(parts), evidence, deviation, note)
 
 
-def _true_at(
-    pool: Pool, encoder: str, step: int, gaps: Sequence[tuple[str, str]]
-) -> bool:
+def _true_at(pool: Pool, encoder: str, step: int, gaps: Sequence[tuple[str, str]]) -> bool:
     found = [_gap(pool, encoder, step, high, low) for high, low in gaps]
     much = all(gap.value >= _MUCH and gap.low > 0 for gap in found[:-1])
     return much and abs(found[-1].value) <= _ABOUT
@@ -227,13 +231,10 @@ def _gap(pool: Pool, encoder: str, step: int, high: str, low: str) -> Interval:
     for first, second, sign in ((high, low, 1), (low, high, -1)):
         rows = pool.select("gap", encoder=encoder, step=step, **{"from": first, "to": second})
         if rows:
-            ends = [_number(end) * sign for end in (rows[0].value, rows[0].low, rows[0].high)]
-            return Interval(ends[0], min(ends[1:]), max(ends[1:]), rows[0].n)
+            gap = interval_of(rows[0])
+            low_end, high_end = sorted((sign * gap.low, sign * gap.high))
+            return Interval(sign * gap.value, low_end, high_end, gap.n)
     raise KeyError((high, low))
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else value
 
 
 def _told(steps: Sequence[int]) -> str:

@@ -1,4 +1,4 @@
-"""Copying against a fixed reordering of positions (§6.2): word knowledge is the same, learning is not.
+"""Copying against a fixed reordering of positions (§6.2): the same words, another task.
 
 Both tasks sample 40 words of 60. The reordering π is drawn anew for every seed. Word knowledge is
 compared in two ways: the count tables, and the probe of models trained under uniform attention.
@@ -20,7 +20,7 @@ from attnscope.analysis.intervals import (
 )
 from attnscope.analysis.learning import LEARNED_AT
 from attnscope.claims.decide import about_equal, all_of, verdict
-from attnscope.claims.pool import Decision, Pool, undecided
+from attnscope.claims.pool import Decision, Pool, interval_of, undecided
 from attnscope.data.tasks import CopyTask, ReorderedCopy, SampledCopy
 from attnscope.models.intervention import Uniform
 from attnscope.models.seq2seq import Seq2SeqSpec
@@ -67,9 +67,7 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
         ReorderedCopy(length=config.length, vocabulary=config.types, permutation=seed)
         for seed in seeds
     ]
-    checks = merged(
-        every(10, config.copy_steps), (config.copy_steps,), every(100, config.steps)
-    )
+    checks = merged(every(10, config.copy_steps), (config.copy_steps,), every(100, config.steps))
     copies = [_unit(config, copy, seed, config.copy_steps, checks) for seed in seeds]
     others = [_unit(config, reordered[seed], seed, config.steps, checks) for seed in seeds]
     trained = lab.train([*copies, *others], "copying and reordering")
@@ -112,7 +110,7 @@ def _unit(
 
 
 def _probe_at_gold(unit: TrainedUnit) -> float:
-    """Return the mean probability of the right word when only its own input position is attended."""
+    """Return the mean probability of the right word when its own position alone is attended."""
     score = unit.stored("lexical_probe")
     at_gold = score.values.gather(-1, score.batch.gold[..., None])[..., 0]
     return float(at_gold[score.target_mask].double().mean())
@@ -141,9 +139,7 @@ def _count_tables(copy: SampledCopy, reordered: ReorderedCopy, config: Config) -
     order = [*reordered.order.tolist(), config.length]
     types = len(copy.input_words)
     tables = [
-        count_table(
-            words.inputs, words.input_mask, words.targets, words.target_mask, types, types
-        )
+        count_table(words.inputs, words.input_mask, words.targets, words.target_mask, types, types)
         for words in (batch, replace(batch, targets=batch.targets[:, order]))
     ]
     off = float((tables[0] - tables[1]).abs().max())
@@ -203,13 +199,12 @@ def permutation_function(pool: Pool) -> Decision:
     }
     if len(copied) < pool.needed(20) or gap.value is None:
         return undecided("needs 20 seeds", evidence)
-    ends = [float("nan") if end is None else end for end in (gap.value, gap.low, gap.high)]
     parts = [
         verdict(min(copied) >= 0.99, True),
         verdict(max(early) < LEARNED_AT, True),
         verdict(max(late) < LEARNED_AT, True),
         verdict(tables == 0, True),
-        about_equal(Interval(*ends, gap.n), 0.1),
+        about_equal(interval_of(gap), 0.1),
     ]
     return Decision(all_of(parts), evidence)
 

@@ -1,0 +1,163 @@
+"""The command line: ``list``, ``run``, ``claims``. Every verb is also one Python call.
+
+Nothing heavy is imported before a verb needs it, so that ``--help`` and ``list`` answer at once.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from attnscope.errors import AttnscopeError, UsageError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="How attention was learned, and whether it can be trusted as an explanation.",
+)
+_debug = False
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+@app.callback()
+def _options(
+    debug: Annotated[bool, typer.Option(help="Show the traceback of a mistake.")] = False,
+) -> None:
+    global _debug
+    _debug = debug
+
+
+@app.command("list")
+def list_(as_json: Json = False) -> None:
+    """Show the recipes: what each reproduces, needs, and takes on CPU and on GPU."""
+    from attnscope.recipes import entries
+
+    if as_json:
+        from dataclasses import asdict
+
+        print(json.dumps([asdict(entry) for entry in entries()], indent=1))
+        return
+    from rich.console import Console
+
+    from attnscope.telling import recipe_table
+
+    Console().print(recipe_table(entries()))
+
+
+@app.command()
+def run(
+    recipe: Annotated[str, typer.Argument(help="For example snell/fig3.")],
+    settings: Annotated[
+        list[str] | None, typer.Argument(help="Settings of the recipe, as key=value.")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(help="Number of seeds.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smaller problem; its verdicts never count.")
+    ] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    jobs: Annotated[int | None, typer.Option(help="Units trained side by side.")] = None,
+    out: Annotated[Path, typer.Option(help="The workspace.")] = Path("runs"),
+    as_json: Json = False,
+) -> None:
+    """Run a recipe, or go on with it; show measurements, verdicts and figures."""
+    from attnscope.recipes import find
+
+    find(recipe)
+    given = dict(_setting(text) for text in settings or [])
+    from rich.console import Console
+
+    from attnscope.console import Bars, Lines
+    from attnscope.recipes.running import run as run_recipe
+    from attnscope.recipes.verdicts import judge
+
+    console = Console()
+    bars = console.is_terminal and not as_json
+    try:
+        done = run_recipe(
+            recipe,
+            given,
+            seeds=seeds,
+            quick=quick,
+            device=device,  # type: ignore[arg-type]
+            jobs=jobs,
+            out=out,
+            progress=Bars(console) if bars else Lines(sys.stderr),
+        )
+    except KeyboardInterrupt:
+        print("\nStopped. Run the same command again to go on where it was.", file=sys.stderr)
+        raise typer.Exit(130) from None
+    judged = [claim for claim in judge([done.result]) if recipe in claim.recipes]
+    if as_json:
+        report = {
+            "result": done.result.model_dump(mode="json", by_alias=True),
+            "claims": [claim.as_json() for claim in judged],
+            "figures": [str(path) for path in done.figures],
+            "notice": done.notice,
+        }
+        print(json.dumps(report, indent=1))
+        return
+    from attnscope.recipes.recipe import module_of
+    from attnscope.runs.result import headline
+    from attnscope.telling import headline_table, print_verdicts
+
+    rows = headline(done.result.measurements, module_of(done.entry).HEADLINE)
+    console.print(headline_table(rows, f"{recipe}: {done.entry.title}"))
+    print_verdicts(console, judged)
+    console.print(f"Result: {done.folder / 'result.json'}", markup=False, soft_wrap=True)
+    for path in done.figures:
+        console.print(f"Figure: {path}", markup=False, soft_wrap=True)
+    if done.notice:
+        console.print(done.notice, style="yellow", markup=False)
+
+
+@app.command()
+def claims(
+    folders: Annotated[list[Path] | None, typer.Argument(help="Workspaces (runs).")] = None,
+    as_json: Json = False,
+) -> None:
+    """Decide the papers' claims on finished runs, beside the papers' figures."""
+    from attnscope.recipes.verdicts import verdicts
+
+    judged = verdicts(folders or [Path("runs")])
+    if as_json:
+        print(json.dumps([claim.as_json() for claim in judged], indent=1, ensure_ascii=False))
+        return
+    from rich.console import Console
+
+    from attnscope.telling import print_verdicts
+
+    console = Console()
+    measured = [claim for claim in judged if claim.setting]
+    print_verdicts(console, measured)
+    counts = {word: sum(c.verdict == word for c in judged) for word in ("holds", "fails")}
+    console.print(
+        f"{counts['holds']} hold, {counts['fails']} fail, {len(judged) - sum(counts.values())} are "
+        f"undecided ({len(judged) - len(measured)} of them without a run)."
+    )
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    key, sign, value = text.partition("=")
+    if not sign:
+        raise UsageError(f"{text!r} is not a setting; write key=value, for example seeds=5.")
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value
+
+
+def main() -> None:
+    """Run the command line; a mistake is one sentence on standard error and exit code 1."""
+    try:
+        app()
+    except AttnscopeError as error:
+        if _debug:
+            raise
+        print(f"attnscope: {error}", file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,146 @@
+"""Text corpora as sources: the package's own grammar-made ones, which need no download.
+
+Sentences end in ``<eos>``; the decoder starts from ``<bos>``. A training batch takes the next
+examples of an order that is drawn anew for every epoch from the seed alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from typing import Literal
+
+import torch
+
+from attnscope.data import grammar
+from attnscope.data.batch import Batch, Example, collate
+from attnscope.data.randomness import generator
+from attnscope.data.source import Source
+from attnscope.data.vocabulary import Vocabulary
+
+PAD, BOS, EOS = "<pad>", "<bos>", "<eos>"
+_SPECIALS = (PAD, BOS, EOS)
+
+
+class Corpus(Source):
+    """A finite set of examples with a training and a validation part."""
+
+    @property
+    def training_examples(self) -> Sequence[Example]:
+        """What is trained on."""
+        raise NotImplementedError
+
+    @property
+    def validation_examples(self) -> Sequence[Example]:
+        """What is evaluated on."""
+        raise NotImplementedError
+
+    def training_batch(self, seed: int, step: int, size: int) -> Batch:
+        """Return the examples at places step·size, … of the seed's endless shuffled stream."""
+        count = len(self.training_examples)
+        places = range(step * size, (step + 1) * size)
+        return collate(
+            [self.training_examples[_order(seed, p // count, count)[p % count]] for p in places]
+        )
+
+    def evaluation_batch(self, count: int) -> Batch:
+        """Return the first validation examples."""
+        return collate(self.validation_examples[:count])
+
+    def encode(self, text: str) -> list[int]:
+        """Split at blanks and add ``<eos>``."""
+        return self.input_words.encode([*text.split(), EOS])
+
+
+@lru_cache(maxsize=4)
+def _order(seed: int, epoch: int, count: int) -> list[int]:
+    return torch.randperm(count, generator=generator("order", seed, epoch)).tolist()
+
+
+class GrammarTranslation(Corpus):
+    """German to English sentences made by a grammar, with their gold alignment."""
+
+    kind: Literal["grammar-translation"] = "grammar-translation"
+
+    @property
+    def dataset(self) -> str:
+        """``grammar-translation``."""
+        return "grammar-translation"
+
+    @cached_property
+    def input_words(self) -> Vocabulary:
+        """German types."""
+        pairs = grammar.translation_corpus()["train"]
+        return Vocabulary.build((pair.source for pair in pairs), _SPECIALS)
+
+    @cached_property
+    def output_words(self) -> Vocabulary:
+        """English types."""
+        pairs = grammar.translation_corpus()["train"]
+        return Vocabulary.build((pair.target for pair in pairs), _SPECIALS)
+
+    @property
+    def boundaries(self) -> tuple[int, int] | None:
+        """``<bos>`` and ``<eos>``."""
+        return self.output_words.id(BOS), self.output_words.id(EOS)
+
+    @cached_property
+    def training_examples(self) -> Sequence[Example]:
+        """2000 sentence pairs."""
+        return [self._example(pair) for pair in grammar.translation_corpus()["train"]]
+
+    @cached_property
+    def validation_examples(self) -> Sequence[Example]:
+        """200 sentence pairs, none of them in the training part."""
+        return [self._example(pair) for pair in grammar.translation_corpus()["val"]]
+
+    def _example(self, pair: grammar.SentencePair) -> Example:
+        # An output word with several links has the first of them as its gold position.
+        links = dict(sorted(pair.alignment, reverse=True))
+        return Example(
+            pair.id,
+            self.input_words.encode([*pair.source, EOS]),
+            self.output_words.encode([BOS, *pair.target]),
+            self.output_words.encode([*pair.target, EOS]),
+            [*(links[t] for t in range(len(pair.target))), len(pair.source)],
+        )
+
+
+class GrammarSentiment(Corpus):
+    """English review-like sentences made by a grammar, labelled negative or positive."""
+
+    kind: Literal["grammar-sentiment"] = "grammar-sentiment"
+
+    @property
+    def dataset(self) -> str:
+        """``grammar-sentiment``."""
+        return "grammar-sentiment"
+
+    @cached_property
+    def input_words(self) -> Vocabulary:
+        """Word types."""
+        texts = grammar.sentiment_corpus()["train"]
+        return Vocabulary.build((text.tokens for text in texts), _SPECIALS)
+
+    @property
+    def output_words(self) -> Vocabulary:
+        """The two labels."""
+        return Vocabulary(("negative", "positive"))
+
+    @property
+    def boundaries(self) -> tuple[int, int] | None:
+        """None: the output is a label."""
+        return None
+
+    @cached_property
+    def training_examples(self) -> Sequence[Example]:
+        """2000 sentences."""
+        return [self._example(text) for text in grammar.sentiment_corpus()["train"]]
+
+    @cached_property
+    def validation_examples(self) -> Sequence[Example]:
+        """400 sentences, none of them in the training part."""
+        return [self._example(text) for text in grammar.sentiment_corpus()["val"]]
+
+    def _example(self, text: grammar.LabelledText) -> Example:
+        return Example(text.id, self.input_words.encode([*text.tokens, EOS]), [0], [text.label])

@@ -1,0 +1,137 @@
+"""``python -m attnscope.recipes.reproduction results`` rewrites what the repository says it found.
+
+From the reference results it makes ``results/claims.json`` and ``docs/reproduction.md``: every
+claim with its verdict, evidence and deviations, and every figure. Nothing in them is written by
+hand.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from attnscope.recipes import find
+from attnscope.recipes.recipe import module_of
+from attnscope.recipes.verdicts import Judged, judge, read_results
+from attnscope.runs.atomic import write_bytes, write_json
+from attnscope.runs.result import Measurement, Result, headline
+from attnscope.telling import number, sentence
+
+_PAPERS = {
+    "snell": "Approximating How Single Head Attention Learns",
+    "sunlu": "Understanding Attention for Text Classification",
+    "tutek": "Staying True to Your Word: (How) Can Attention Become Explanation?",
+    "aitken": "Understanding How Encoder-Decoder Architectures Attend",
+}
+_INTRODUCTION = """\
+# What was reproduced
+
+Made from `results/` by `make reproduction`; [findings.md](findings.md) says what we make of it.
+A claim **holds**, **fails** or is **undecided**, by rules that were fixed before any run
+(`attnscope.claims.decide`).
+"""
+
+
+def write_reproduction(results: Path, page: Path) -> None:
+    """Write ``claims.json`` beside the results, and the page about them.
+
+    Parameters
+    ----------
+    results
+        A workspace (units may be missing); those in its ``variants`` folder are shown beside.
+    page
+        The Markdown file to write.
+    """
+    found = read_results(results)
+    judged = judge(found)
+    write_json(results / "claims.json", [claim.as_json() for claim in judged])
+    lines = [_INTRODUCTION, *_summary(judged)]
+    for paper, title in _PAPERS.items():
+        own = [claim for claim in judged if claim.id.startswith(f"{paper}.")]
+        lines += [f"## {paper} — {title}", ""]
+        for result in found:
+            if result.recipe.startswith(f"{paper}/"):
+                lines += _recipe(result, own, results, page.parent)
+        waiting = [claim.id for claim in own if not claim.setting]
+        if waiting:
+            lines += [f"No full run yet: {', '.join(f'`{name}`' for name in waiting)}.", ""]
+    lines += _variants(results / "variants", page.parent)
+    write_bytes(page, "\n".join(lines).encode())
+
+
+def _summary(judged: Sequence[Judged]) -> Iterator[str]:
+    yield "| claim | verdict | where in the paper |"
+    yield "|---|---|---|"
+    for claim in judged:
+        if claim.setting:
+            anchor = claim.id.replace(".", "")  # as Markdown renderers make it from the heading
+            yield f"| [{claim.id}](#{anchor}) | **{claim.verdict}** | {claim.where} |"
+    count = {
+        word: sum(c.verdict == word for c in judged) for word in ("holds", "fails", "undecided")
+    }
+    told = ", ".join(f"{total} {word}" for word, total in count.items())
+    yield f"\nOf {len(judged)} claims: {told}.\n"
+
+
+def _recipe(result: Result, judged: Sequence[Judged], results: Path, page: Path) -> Iterator[str]:
+    entry = find(result.recipe)
+    device = {"cuda": "one GPU", "cpu": "CPU"}[result.environment["device"]]
+    settings = ", ".join(f"{key}={value}" for key, value in result.config.items())
+    yield f"### {result.recipe}\n\n{entry.title.capitalize()}.\n"
+    yield f"`attnscope run {result.recipe}` ({result.scale}, {result.seconds:.0f} s on {device})\n"
+    for figure in sorted((results / result.recipe / "figures").glob("*.svg")):
+        path = os.path.relpath(figure, page)
+        yield f"![{result.recipe}, {figure.stem}]({path})\n"
+    for claim in judged:
+        if result.recipe in claim.recipes:
+            yield from _claim(claim)
+    rows = headline(result.measurements, module_of(entry).HEADLINE)
+    yield "<details><summary>Measurements and settings</summary>\n"
+    yield from _table(rows)
+    yield f"\nSettings: {settings}.\n\n</details>\n"
+
+
+def _claim(claim: Judged) -> Iterator[str]:
+    yield f"#### {claim.id}\n"
+    yield f"**{claim.verdict}** — {claim.statement} ({claim.where}).\n"
+    if claim.evidence:
+        yield f"Evidence: {sentence(claim.evidence)}.\n"
+    if claim.deviation:
+        yield f"Deviation: {claim.deviation}.\n"
+    if claim.note:
+        yield f"Note: {claim.note}\n"
+
+
+def _table(rows: Sequence[Measurement]) -> Iterator[str]:
+    yield "| measured | data set | of | value | 95 % interval | n | paper |"
+    yield "|---|---|---|---|---|---|---|"
+    for row in rows:
+        axes = ", ".join(f"{key}={value}" for key, value in row.axes.items())
+        ends = "" if row.low is None else f"{number(row.low)} … {number(row.high)}"
+        paper = "" if row.published is None else number(row.published)
+        yield (
+            f"| {row.name} | {row.dataset} | {axes} | {number(row.value)} | {ends} | {row.n} "
+            f"| {paper} |"
+        )
+
+
+def _variants(folder: Path, page: Path) -> Iterator[str]:
+    workspaces = sorted(path for path in folder.glob("*") if path.is_dir())
+    if workspaces:
+        yield "## Variants\n\nThe same recipes with other settings; they decide nothing above.\n"
+    for workspace in workspaces:
+        found = read_results(workspace)
+        yield f"### {workspace.name}\n"
+        for result in found:
+            for figure in sorted((workspace / result.recipe / "figures").glob("*.svg")):
+                yield f"![{workspace.name}, {figure.stem}]({os.path.relpath(figure, page)})\n"
+        for claim in judge(found):
+            if claim.setting:
+                yield f"- `{claim.id}`: **{claim.verdict}** — {sentence(claim.evidence)}. "
+                yield f"  {claim.deviation}.\n" if claim.deviation else ""
+
+
+if __name__ == "__main__":
+    write_reproduction(Path(sys.argv[1]), Path("docs/reproduction.md"))

@@ -1,0 +1,133 @@
+"""The count table of a text corpus (§4.2): IBM Model 1's first counts, and what Eq. 17–19 make of it.
+
+Words count as they stand, with no mark for a sentence's end; a label is a target of one word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attnscope.analysis.intervals import Interval, sentence_ratio_interval
+from attnscope.data.batch import Example, collate
+from attnscope.data.vocabulary import Vocabulary
+from attnscope.runs.result import Measurement, measured
+from attnscope.theory.counts import bag_of_words, count_table
+from attnscope.theory.ibm1 import alignment, expected_counts, translation_table, uniform_translation
+from attnscope.theory.initial_derivative import PaddedPairs
+
+
+class Text(NamedTuple):
+    """A corpus as ids, its vocabularies, and its count table."""
+
+    dataset: str
+    inputs: Vocabulary
+    outputs: Vocabulary
+    pairs: PaddedPairs
+    counts: Float[Tensor, "input_type output_type"]
+
+
+def read_text(dataset: str, examples: Sequence[tuple[Sequence[str], Sequence[str]]]) -> Text:
+    """Number the words of pairs of inputs and targets, and count them."""
+    inputs, outputs = (Vocabulary.build(side, ()) for side in zip(*examples, strict=True))
+    batch = collate(
+        [
+            Example(number, inputs.encode(words), [], outputs.encode(target))
+            for number, (words, target) in enumerate(examples)
+        ]
+    )
+    pairs = PaddedPairs(batch.inputs, batch.input_mask, batch.targets, batch.target_mask)
+    return Text(dataset, inputs, outputs, pairs, count_table(*pairs, len(inputs), len(outputs)))
+
+
+def ibm_difference(text: Text) -> Measurement:
+    """Return the largest relative difference of C (Eq. 16) from IBM Model 1's first counts."""
+    first = expected_counts(uniform_translation(len(text.inputs), len(text.outputs)), *text.pairs)
+    size = torch.maximum(first, text.counts)
+    off = float(((first - text.counts).abs() / size.where(size > 0, 1)).max())
+    return _of("ibm_difference", text, Interval(off, off, off, len(text.pairs.inputs)))
+
+
+def example_tables(text: Text, number: int) -> list[Measurement]:
+    """Return C, Trans (Eq. 17) and the alignment (Eq. 19) for the words of one example."""
+    one = PaddedPairs(*(part[number : number + 1] for part in text.pairs))
+    places, slots = one.input_mask[0], one.target_mask[0]
+    inputs, outputs = one.inputs[0, places], one.targets[0, slots]
+    translation = translation_table(text.counts)
+    tables = {
+        "count": text.counts[inputs][:, outputs],
+        "translation": translation[inputs][:, outputs],
+        "alignment": alignment(translation, *one)[0, slots][:, places].T,
+    }
+    words, targets = text.inputs.decode(inputs.tolist()), text.outputs.decode(outputs.tolist())
+    return [
+        Measurement(
+            name=name,
+            dataset=text.dataset,
+            split="train",
+            axes={"place": place, "input": word, "slot": slot, "output": target},
+            value=float(table[place, slot]),
+            n=len(text.pairs.inputs),
+        )
+        for name, table in tables.items()
+        for place, word in enumerate(words)
+        for slot, target in enumerate(targets)
+    ]
+
+
+def word_polarity(text: Text, label: str, shown: int, least: int) -> list[Measurement]:
+    """Return Trans(label | word) of the most polar and of the most frequent words.
+
+    Parameters
+    ----------
+    text
+        A corpus whose targets are labels.
+    label
+        The label that counts as positive.
+    shown
+        How many words of each group.
+    least
+        How many examples a word must be in to be called polar.
+    """
+    length = text.pairs.input_mask.sum(1)
+    shares = bag_of_words(text.pairs.inputs, text.pairs.input_mask, len(text.inputs), 1 / length)
+    examples = torch.bincount(shares.indices()[1], minlength=len(text.inputs))
+    positive = text.outputs.id(label)
+    column = translation_table(text.counts)[:, positive]
+    frequent = examples.argsort(descending=True, stable=True)[:shown]
+    rare = torch.ones_like(examples, dtype=torch.bool).scatter(0, frequent, False)
+    polar = column.argsort(descending=True, stable=True)
+    polar = polar[((examples >= least) & rare)[polar]]
+    groups = {"positive": polar[:shown], "frequent": frequent, "negative": polar[shown:][-shown:]}
+    labelled = (text.pairs.targets == positive).numpy()
+    return [
+        row
+        for group, words in groups.items()
+        for row in _polarities(text, shares, labelled, group, words)
+    ]
+
+
+def _polarities(
+    text: Text, shares: Tensor, labelled: np.ndarray, group: str, words: Int[Tensor, " word"]
+) -> list[Measurement]:
+    """Return Trans of some words, with intervals over the examples that they are in."""
+    rng = np.random.default_rng(0)
+    columns = shares.index_select(1, words).to_dense().numpy()
+    rows = []
+    for word, share in zip(text.inputs.decode(words.tolist()), columns.T, strict=True):
+        inside = share > 0
+        weight = share[inside, None]
+        interval = sentence_ratio_interval(
+            weight * labelled[inside], weight, np.ones_like(weight, bool), rng=rng
+        )
+        rows.append(_of("polarity", text, interval, word=word, group=group))
+    return rows
+
+
+def _of(name: str, text: Text, interval: Interval, **axes: str) -> Measurement:
+    return measured(name, text.dataset, interval, axes).model_copy(update={"split": "train"})

@@ -1,0 +1,274 @@
+"""How the proxy starts to learn (§4.1, A.2): its first derivative is the centred count table C − C̄.
+
+Eq. 53 gives the velocity of the logits, 2(C − C̄), and is measured as printed. Eq. 15 gives that
+of the probabilities θ but lacks the factor 1/|O|, so θ is measured against both forms. Nothing is
+trained: velocities are exact at each initialisation, and every initialisation has its own corpus.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import NDArray
+from pydantic import Field, PositiveInt
+from torch import Tensor
+
+from attnscope.analysis.intervals import Interval, mean_interval
+from attnscope.claims.decide import about_equal, all_of
+from attnscope.claims.pool import Decision, Pool, undecided
+from attnscope.data.randomness import generator
+from attnscope.recipes.recipe import Charts, Lab, Logged
+from attnscope.runs.result import Measurement, Result, measured
+from attnscope.runs.spec import Settings
+from attnscope.theory.counts import count_table
+from attnscope.theory.initial_derivative import (
+    draw_proxy,
+    logit_velocity,
+    predicted_logit_velocity,
+    predicted_probability_velocity,
+    probability_velocity,
+    random_corpus,
+)
+
+# What is compared with what: Eq. 53, Eq. 15 with its missing factor, Eq. 15 as it stands.
+LAWS = ("logit", "theta", "theta as printed")
+PRINTED_FACTOR = 2.0  # of both equations
+_LARGE = 50_000  # from this d on slopes have to be right
+_SLOPE_MARGIN, _EXPONENT_MARGIN = 0.01, 0.1
+
+
+class Config(Settings):
+    """Settings of the check; the corpora are as small as they can be and still not special."""
+
+    seeds: int = Field(10, ge=1)  # initialisations; the claim needs 5
+    # Four decades tell the error's exponent apart from its scatter; the largest d takes 44 MB.
+    dimensions: tuple[PositiveInt, ...] = Field((50, 500, 5_000, 50_000, 500_000), min_length=2)
+    input_types: int = Field(6, ge=1)
+    output_types: int = Field(5, ge=2)  # with one type the two forms of Eq. 15 are the same
+    pairs: int = Field(8, ge=1)
+
+
+QUICK = {"dimensions": (20, 200, 2_000, 20_000)}
+HEADLINE = ("slope", "error_exponent")
+
+
+class _Start(NamedTuple):
+    """What is kept of an initialisation: tables of input by output types, whatever d is."""
+
+    counts: Float[Tensor, "input_type output_type"]
+    logit: Float[Tensor, "input_type output_type"]
+    theta: Float[Tensor, "input_type output_type"]
+
+    @property
+    def centred(self) -> Float[Tensor, "input_type output_type"]:
+        """C − C̄, the mean being over output types."""
+        return self.counts - self.counts.mean(-1, keepdim=True)
+
+    def errors(self) -> dict[str, float]:
+        """Return the largest absolute error of each law."""
+        gaps = (
+            self.logit - predicted_logit_velocity(self.counts),
+            self.theta - predicted_probability_velocity(self.counts),
+            self.theta - predicted_logit_velocity(self.counts),
+        )
+        return {law: float(gap.abs().max()) for law, gap in zip(LAWS, gaps, strict=True)}
+
+    def slope(self, quantity: str) -> float:
+        """Return the least-squares slope of a velocity on C − C̄."""
+        velocity = {"logit": self.logit, "theta": self.theta}[quantity]
+        return float((velocity * self.centred).sum() / self.centred.square().sum())
+
+
+def measure(config: Config, lab: Lab) -> list[Measurement]:
+    """Draw the initialisations at every d and compare their velocities with the laws."""
+    seeds, sizes = range(config.seeds), config.dimensions
+    starts = [[_start(config, seed, d) for d in sizes] for seed in seeds]
+    dataset = f"random-{config.input_types}x{config.output_types}"
+    rng = np.random.default_rng(0)
+    rows: list[Measurement] = []
+    for law in LAWS:
+        errors = np.array([[start.errors()[law] for start in line] for line in starts])
+        exponents = np.polyfit(np.log(sizes), np.log(errors).T, 1)[0]
+        exponent = mean_interval(exponents, rng=rng)
+        rows += _errors(errors, config, dataset, law, rng)
+        rows.append(measured("error_exponent", dataset, exponent, {"law": law}, seeds))
+    for quantity in ("logit", "theta"):
+        for index, d in enumerate(sizes):
+            slope = mean_interval([line[index].slope(quantity) for line in starts], rng=rng)
+            axes = {"quantity": quantity, "d": d, "output_types": config.output_types}
+            rows.append(measured("slope", dataset, slope, axes, seeds, PRINTED_FACTOR))
+    largest = int(np.argmax(sizes))
+    for seed in seeds:
+        rows += _entries(starts[seed][largest], dataset, sizes[largest], seed)
+    return rows
+
+
+def _start(config: Config, seed: int, d: int) -> _Start:
+    corpus = random_corpus(
+        generator("corpus", seed), config.input_types, config.output_types, config.pairs
+    )
+    stream = generator("initialisation", seed, d)
+    weights = draw_proxy(stream, config.output_types, d)
+    embeddings = draw_proxy(stream, config.input_types, d)
+    return _Start(
+        count_table(*corpus, config.input_types, config.output_types),
+        logit_velocity(weights, embeddings, corpus),
+        probability_velocity(weights, embeddings, corpus),
+    )
+
+
+def _errors(
+    errors: NDArray[np.float64], config: Config, dataset: str, law: str, rng: np.random.Generator
+) -> list[Measurement]:
+    """Return the largest errors, [seed, d], one by one and as means over initialisations."""
+    rows = []
+    for d, column in zip(config.dimensions, errors.T, strict=True):
+        axes: dict[str, str | int | float] = {"law": law, "d": d}
+        mean = mean_interval(column, rng=rng)
+        rows.append(measured("mean_error", dataset, mean, axes, range(config.seeds)))
+        rows += [
+            Measurement(name="error", dataset=dataset, axes=axes, value=value, n=1, seeds=(seed,))
+            for seed, value in enumerate(column)
+        ]
+    return rows
+
+
+def _entries(start: _Start, dataset: str, d: int, seed: int) -> list[Measurement]:
+    """Return dθ/dτ of every pair of types beside its C − C̄, for the figure."""
+    pairs = np.stack([start.centred.numpy(), start.theta.numpy()], -1)
+    return [
+        Measurement(
+            name="theta_velocity",
+            dataset=dataset,
+            axes={"d": d, "input": i, "output": o, "centred_count": float(pairs[i, o, 0])},
+            value=float(pairs[i, o, 1]),
+            n=1,
+            seeds=(seed,),
+        )
+        for i, o in np.ndindex(pairs.shape[:2])
+    ]
+
+
+def draw(result: Result, units: Sequence[Logged]) -> Charts:
+    """Draw the errors against d, and dθ/dτ against C − C̄ at the largest d."""
+    from attnscope.figures.charts import beside
+
+    return {"initial-derivative": beside(_error_panel(result), _velocity_panel(result))}
+
+
+def _error_panel(result: Result) -> Any:
+    from attnscope.figures.charts import Axis, Guide, Panel, points
+    from attnscope.figures.palette import NEUTRAL, ROLES, SCORES
+
+    names = {
+        "logit": "logits,\nEq. 53",
+        "theta": "probabilities,\nEq. 15 with 1/|O|",
+        "theta as printed": "probabilities,\nEq. 15 as printed",
+    }
+    colours = (ROLES["control"], SCORES["proxy"], NEUTRAL)
+    sizes = sorted({int(row.axes["d"]) for row in result.select("error")})
+    rows = [
+        {"d": row.axes["d"], "error": row.value, "law": names[str(row.axes["law"])]}
+        for row in result.select("error")
+    ]
+    heights = [float(row["error"] or math.nan) for row in rows]
+    frame = Panel(
+        Axis("dimension d", "log", (sizes[0] / 1.7, sizes[-1] * 1.7), sizes, "~s"),
+        Axis(
+            "largest error of the velocity", "log", (min(heights) / 1.7, max(heights) * 1.7), format="~g"
+        ),
+        dict(zip(names.values(), colours, strict=True)),
+        title="Error at initialisation (dashed: as 1/√d)",
+        guides=[Guide(_falling(result, law, sizes)) for law in ("logit", "theta")],
+    )
+    return points(rows, frame, x="d", y="error", group="law")
+
+
+def _falling(result: Result, law: str, sizes: Sequence[int]) -> list[tuple[float, float]]:
+    """Return the ends of a line of exponent −½ through the middle of a law's errors."""
+    rows = result.select("error", law=law)
+    level = np.mean([np.log((row.value or np.nan) * float(row.axes["d"]) ** 0.5) for row in rows])
+    return [(d, float(np.exp(level) / d**0.5)) for d in (sizes[0], sizes[-1])]
+
+
+def _velocity_panel(result: Result) -> Any:
+    from attnscope.figures.charts import Axis, Guide, Panel, points
+    from attnscope.figures.palette import SCORES
+
+    config = Config.model_validate(result.config)
+    group = f"measured, {config.seeds} initialisations"
+    rows = [
+        {"count": row.axes["centred_count"], "velocity": row.value, "group": group}
+        for row in result.select("theta_velocity")
+    ]
+    edge = 1.08 * max(abs(float(row["count"] or 0)) for row in rows)
+    corrected = PRINTED_FACTOR / config.output_types
+    laws = {
+        f"slope {PRINTED_FACTOR:g}:\nEq. 15 as printed": PRINTED_FACTOR,
+        f"slope 2/|O| = {corrected:.3g}:\nEq. 15 with 1/|O|": corrected,
+    }
+    frame = Panel(
+        Axis("co-occurrence C, less its mean over outputs", domain=(-edge, edge)),
+        Axis("velocity dθ/dτ", domain=(-2.4 * edge, 2.4 * edge)),
+        {group: SCORES["proxy"]},
+        title=f"Probabilities at d = {max(config.dimensions):,}".replace(",", "\N{NO-BREAK SPACE}"),
+        labels="none",
+        guides=[
+            Guide([(-edge, -edge * slope), (edge, edge * slope)], label)
+            for label, slope in laws.items()
+        ],
+    )
+    return points(rows, frame, x="count", y="velocity", group="group")
+
+
+def initial_derivative(pool: Pool) -> Decision:
+    """Decide snell.initial-derivative."""
+    enough = pool.needed(5)
+    slopes = [row for row in pool.select("slope") if row.n >= enough]
+    exponents = [row for row in pool.select("error_exponent") if row.n >= enough]
+    if not (slopes and exponents):
+        return undecided("needs at least 5 initialisations")
+    largest = max(int(row.axes["d"]) for row in slopes)
+    # A quick run has no d as large as that; what it would say rests on its largest.
+    least = min(_LARGE, largest) if pool.results[-1].scale == "quick" else _LARGE
+    large = [row for row in slopes if int(row.axes["d"]) >= least]
+    evidence = {
+        "slope on C - mean": {
+            f"{row.axes['quantity']}, d = {row.axes['d']}": [row.value, row.low, row.high]
+            for row in large
+        },
+        "exponent of the error in d": {
+            str(row.axes["law"]): [row.value, row.low, row.high] for row in exponents
+        },
+        f"largest error at d = {largest}": {
+            str(row.axes["law"]): row.value for row in pool.select("mean_error", d=largest)
+        },
+        "initialisations": min(row.n for row in (*slopes, *exponents)),
+    }
+    if not large:
+        return undecided(f"needs d of at least {_LARGE}", evidence)
+    falling = [row for row in exponents if row.axes["law"] in ("logit", "theta")]
+    parts = [about_equal(_off(row, _expected(row), _expected(row)), _SLOPE_MARGIN) for row in large]
+    parts += [about_equal(_off(row, -0.5), _EXPONENT_MARGIN) for row in falling]
+    deviation = "theta against Eq. 15 with the factor 1/|O| that its print lacks"
+    note = "expected slopes: 2 for the logits, 2/|O| for theta; as printed, the error does not fall"
+    return Decision(all_of(parts), evidence, deviation, note)
+
+
+def _expected(row: Measurement) -> float:
+    share = {"logit": 1, "theta": int(row.axes["output_types"])}[str(row.axes["quantity"])]
+    return PRINTED_FACTOR / share
+
+
+def _off(row: Measurement, expected: float, unit: float = 1.0) -> Interval:
+    """Return how far a measurement is from what is expected, in a unit."""
+    ends = [math.nan if end is None else end for end in (row.value, row.low, row.high)]
+    value, low, high = ((end - expected) / unit for end in ends)
+    return Interval(value, low, high, row.n)
+
+
+CLAIMS = {"snell.initial-derivative": initial_derivative}

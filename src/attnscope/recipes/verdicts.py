@@ -1,0 +1,114 @@
+"""Verdicts over finished runs: every claim of the catalogue, decided by its recipe's predicate.
+
+Only full-size runs decide. Where there are none, a quick run shows what it would say, marked as
+such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from attnscope.claims.catalogue import CatalogueEntry, catalogue
+from attnscope.claims.decide import Verdict
+from attnscope.claims.pool import Decision, Pool
+from attnscope.errors import WorkspaceError
+from attnscope.recipes import entries
+from attnscope.recipes.recipe import Predicate, module_of
+from attnscope.runs.result import Result, read_result
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its verdict and everything that a reader needs to weigh it.
+
+    ``quick`` is what a quick run would say where no full run has been made; it never counts.
+    """
+
+    id: str
+    verdict: Verdict
+    evidence: dict[str, Any]
+    deviation: str
+    note: str
+    where: str
+    statement: str
+    recipes: tuple[str, ...]
+    quick: Verdict | None = None
+    setting: dict[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return asdict(self) | {"recipes": list(self.recipes)}
+
+
+def verdicts(folders: Sequence[str | Path] = ("runs",)) -> list[Judged]:
+    """Decide every claim of the four papers on the finished runs of some workspaces.
+
+    Parameters
+    ----------
+    folders
+        Workspaces; runs of the same recipe are pooled.
+
+    Returns
+    -------
+    list of Judged
+        One per claim of the catalogue, in its order.
+    """
+    return judge([result for folder in folders for result in read_results(Path(folder))])
+
+
+def read_results(folder: Path) -> list[Result]:
+    """Read the results of a workspace."""
+    if not folder.is_dir():
+        raise WorkspaceError(f"There is no folder {folder}; name a workspace, as given to --out.")
+    return [read_result(path) for path in sorted(folder.glob("*/*/result.json"))]
+
+
+def judge(results: Iterable[Result]) -> list[Judged]:
+    """Decide every claim on some results."""
+    results = list(results)
+    predicates = _predicates({result.recipe for result in results})
+    return [_judge(entry, predicates.get(entry.id), results) for entry in catalogue()]
+
+
+def _predicates(recipes: set[str]) -> dict[str, Predicate]:
+    modules = [module_of(entry) for entry in entries() if entry.name in recipes]
+    return {name: rule for module in modules for name, rule in module.CLAIMS.items()}
+
+
+def _judge(entry: CatalogueEntry, rule: Predicate | None, results: list[Result]) -> Judged:
+    own = [result for result in results if result.recipe in entry.recipes]
+    full = tuple(result for result in own if result.scale == "full")
+    quick = tuple(result for result in own if result.scale == "quick")
+    pool = Pool(full or quick)
+    missing = Decision(Verdict.UNDECIDED, note=f"no finished run of {', '.join(entry.recipes)}")
+    decision = rule(pool) if rule and pool.results else missing
+    provisional = not full and bool(quick) and rule is not None
+    note = " ".join(part for part in (decision.note, _QUICK if provisional else "") if part)
+    return Judged(
+        id=entry.id,
+        verdict=Verdict.UNDECIDED if provisional else decision.verdict,
+        evidence=dict(decision.evidence),
+        deviation=decision.deviation,
+        note=note,
+        where=entry.where,
+        statement=entry.statement,
+        recipes=tuple(entry.recipes),
+        quick=decision.verdict if provisional else None,
+        setting=_setting(pool) if pool.results else {},
+    )
+
+
+_QUICK = "Only a quick run was made; quick runs never decide."
+
+
+def _setting(pool: Pool) -> dict[str, Any]:
+    rows = pool.measurements
+    return {
+        "config": dict(pool.config()),
+        "datasets": sorted({row.dataset for row in rows}),
+        "seeds": len({seed for row in rows for seed in row.seeds}),
+        "device": pool.results[-1].environment.get("device"),
+    }

@@ -1,0 +1,79 @@
+"""Results and verdicts as a reader sees them in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from attnscope.recipes.entry import Entry
+    from attnscope.recipes.verdicts import Judged
+    from attnscope.runs.result import Measurement
+
+_STYLES = {"holds": "green", "fails": "red", "undecided": "yellow"}
+
+
+def number(value: Any) -> str:
+    """Return a number in at most four digits, as a reader wants it."""
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e6 else f"{value:.3g}"
+    return str(value)
+
+
+def sentence(value: Any) -> str:
+    """Return evidence in one line."""
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {sentence(part)}" for key, part in value.items())
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(sentence(part) for part in value)}]"
+    return number(value)
+
+
+def recipe_table(recipes: Iterable[Entry]) -> Table:
+    """Return what `attnscope list` shows."""
+    table = Table(title="Recipes", title_justify="left")
+    table.add_column("recipe", no_wrap=True)
+    for column in ("what it shows", "needs"):
+        table.add_column(column)
+    for column in ("CPU min", "GPU min"):
+        table.add_column(column, justify="right")
+    for recipe in recipes:
+        gpu = "–" if recipe.gpu_minutes is None else f"{recipe.gpu_minutes:g}"
+        table.add_row(recipe.name, recipe.title, recipe.needs, f"{recipe.cpu_minutes:g}", gpu)
+    return table
+
+
+def headline_table(rows: Iterable[Measurement], title: str) -> Table:
+    """Return the measurements that a recipe puts first."""
+    table = Table(title=title, title_justify="left")
+    for column in ("measured", "data set", "of"):
+        table.add_column(column)
+    for column in ("value", "95 % interval", "n", "paper"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        axes = ", ".join(f"{key}={value}" for key, value in row.axes.items())
+        interval = "" if row.low is None else f"{number(row.low)} … {number(row.high)}"
+        paper = "" if row.published is None else number(row.published)
+        table.add_row(row.name, row.dataset, axes, number(row.value), interval, str(row.n), paper)
+    return table
+
+
+def print_verdicts(console: Console, judged: Iterable[Judged]) -> None:
+    """Print one paragraph per claim: verdict, statement, evidence, deviation, note."""
+    for claim in judged:
+        shown = claim.quick or claim.verdict
+        label = f"quick, would say: {shown}" if claim.quick else str(shown)
+        console.print(f"[{_STYLES[shown]}]{label}[/] [bold]{claim.id}[/] ({claim.where})")
+        for text in (
+            claim.statement,
+            sentence(claim.evidence),
+            claim.deviation and f"Deviation: {claim.deviation}.",
+            claim.note and f"Note: {claim.note}",
+        ):
+            if text:
+                console.print(f"    {text}", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,120 @@
+"""Every model of the package in small, on examples of unequal lengths.
+
+Models are listed by the kind under which they are registered, so that a new kind without an entry
+here is noticed (`test_every_kind_of_model_is_under_contract`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from random import Random
+
+import pytest
+import torch
+
+import attnscope.training.kinds  # noqa: F401  (registers every kind)
+from attnscope.data.batch import Example
+from attnscope.data.source import Source
+from attnscope.data.tasks import KeywordTask, SampledCopy
+from attnscope.models.base import ModelSpec
+from attnscope.models.classifier import ClassifierSpec
+from attnscope.models.proxy import ProxySpec
+from attnscope.models.seq2seq import Seq2SeqSpec
+
+COPYING = SampledCopy(length=4, vocabulary=7)
+CLASSIFYING = KeywordTask(types=9)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model and a source whose types it knows; the examples are not the source's own."""
+
+    name: str
+    spec: ModelSpec
+    source: Source
+
+    def build(self, dtype: torch.dtype) -> torch.nn.Module:
+        return self.spec.build(self.source, seed=0).to(dtype)
+
+    @property
+    def examples(self) -> list[Example]:
+        return _examples(self.source)
+
+
+def _examples(source: Source) -> list[Example]:
+    """Inputs of 1 to 9 distinct words with targets of 1 to 6 words, or a label.
+
+    Distinct, because a proxy's probes of a repeated word are equal up to rounding alone.
+    """
+    random = Random(5)
+    lengths = [(4, 3), (9, 1), (1, 4), (6, 6), (2, 2), (7, 5)]
+    examples = []
+    for number, (length, words) in enumerate(lengths):
+        out = 1 if source.boundaries is None else words
+        inputs = random.sample(range(len(source.input_words)), k=length)
+        targets = random.choices(range(len(source.output_words)), k=out)
+        gold = random.choices(range(-1, length), k=out)
+        examples.append(Example(11 * number + 3, inputs, [0, *targets[:-1]], targets, gold))
+    return examples
+
+
+def _seq2seq() -> list[Case]:
+    variants = product(["lstm", "gru"], [1, 3], ["summed", "averaged"], ["shared", "separate"])
+    return [
+        Case(
+            f"seq2seq-{cell}-{heads}-{join}-{embeddings}",
+            Seq2SeqSpec(
+                embedding=6, hidden=8, cell=cell, heads=heads, join=join, embeddings=embeddings
+            ),
+            COPYING,
+        )
+        for cell, heads, join, embeddings in variants
+    ]
+
+
+def _classifiers() -> list[Case]:
+    return [
+        Case(
+            f"classifier-{cell}-{directions}",
+            ClassifierSpec(
+                embedding=6, hidden=8, cell=cell, directions=directions, attention_hidden=5
+            ),
+            CLASSIFYING,
+        )
+        for cell, directions in product(["lstm", "gru"], [1, 2])
+    ]
+
+
+def _proxies() -> list[Case]:
+    spec = ProxySpec(embedding=8)
+    return [
+        Case("proxy-translating", spec, COPYING),
+        Case("proxy-classifying", spec, CLASSIFYING),
+    ]
+
+
+MODELS: dict[str, list[Case]] = {
+    "seq2seq": _seq2seq(),
+    "classifier": _classifiers(),
+    "proxy": _proxies(),
+}
+_CASES = [case for cases in MODELS.values() for case in cases]
+
+
+@pytest.fixture(params=_CASES, ids=lambda case: case.name)
+def case(request) -> Case:
+    """Each model in turn."""
+    return request.param
+
+
+@pytest.fixture(params=[torch.float32, torch.float64], ids=["float32", "float64"])
+def dtype(request) -> torch.dtype:
+    """Each precision in turn."""
+    return request.param
+
+
+@pytest.fixture
+def listed_models() -> dict[str, list[Case]]:
+    """All models, by kind."""
+    return MODELS
