@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -48,18 +48,19 @@ def recipe_table(recipes: Iterable[Entry]) -> Table:
     return table
 
 
-def headline_table(rows: Iterable[Measurement], title: str) -> Table:
+def headline_table(rows: Sequence[Measurement], title: str) -> Table:
     """Return the measurements that a recipe puts first."""
     table = Table(title=title, title_justify="left")
     for column in ("measured", "data set", "of"):
         table.add_column(column)
-    for column in ("value", "95 % interval", "n", "paper"):
+    printed = any(row.published is not None for row in rows)
+    for column in ("value", "95 % interval", "n", *(["paper"] if printed else [])):
         table.add_column(column, justify="right")
     for row in rows:
         axes = ", ".join(f"{key}={value}" for key, value in row.axes.items())
         interval = "" if row.low is None else f"{number(row.low)} … {number(row.high)}"
-        paper = "" if row.published is None else number(row.published)
-        table.add_row(row.name, row.dataset, axes, number(row.value), interval, str(row.n), paper)
+        cells = [row.name, row.dataset, axes, number(row.value), interval, str(row.n)]
+        table.add_row(*cells, *([number(row.published)] if printed else []))
     return table
 
 

@@ -12,11 +12,16 @@ from itertools import permutations
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot, pad
 
 from attnscope.analysis.agreement import argmax_at, top_share_agreement
 from attnscope.analysis.kendall import kendall_tau_b
 from attnscope.data.batch import Batch, Example, collate
+from attnscope.data.tasks import KeywordTask, PermutationCopy
+from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.intervention import Frozen, Given, Intervention, Learned, Permuted, Uniform
+from attnscope.models.proxy import ProxySpec
+from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexicon import Lexicon, proxy_lexicon
 from attnscope.scores.probe import LexicalProbe
@@ -38,6 +43,10 @@ INTERVENTIONS: dict[str, list[Intervention]] = {
 }
 ALL_RULES = [rule for rules in RULES.values() for rule in rules]
 ALL_INTERVENTIONS = [rule for rules in INTERVENTIONS.values() for rule in rules]
+
+
+def kind(intervention) -> str:
+    return getattr(intervention, "kind", "given")
 
 
 @dataclass
@@ -113,7 +122,7 @@ def read_all(model, batches, attention):
         return [[rule.read(model, trace) for trace in traces] for rule in ALL_RULES]
 
 
-@pytest.mark.parametrize("intervention", [*ALL_INTERVENTIONS, GivenById()], ids=str)
+@pytest.mark.parametrize("intervention", [*ALL_INTERVENTIONS, GivenById()], ids=kind)
 def test_padding_and_batch_composition_never_change_a_score(case, dtype, intervention):
     model, examples = case.build(dtype), case.examples
     attention = {"cross": intervention}
@@ -124,6 +133,27 @@ def test_padding_and_batch_composition_never_change_a_score(case, dtype, interve
         apart = read_all(model, batches, attention)
         for one, other in zip(apart, together, strict=True):
             assert_same(per_example(one), per_example(other), TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize(
+    ("spec", "source"),
+    [
+        (Seq2SeqSpec(), PermutationCopy()),
+        (ClassifierSpec(), KeywordTask()),
+        (ProxySpec(), PermutationCopy()),
+    ],
+    ids=["seq2seq", "classifier", "proxy"],
+)
+def test_padding_never_changes_a_score_at_the_papers_sizes(spec, source):
+    model, examples = spec.build(source, 0), source.evaluation_batch(6)
+    side = [] if source.boundaries is None else ["decoder_inputs", "targets", "gold"]
+    padded = {name: pad(getattr(examples, name), (0, 9)) for name in ["inputs", *side]}
+    for rule in (Attention(), LexicalProbe(reading="probability")):
+        narrow, wide = (
+            per_example([read_score(rule, model, batch)])
+            for batch in (examples, replace(examples, **padded))
+        )
+        assert_same(wide, narrow, TOLERANCE[torch.float32])
 
 
 def lexicon_of(source, dtype):
@@ -168,7 +198,7 @@ def assert_same_metrics(read, examples: list[Example]) -> None:
             assert apart[key].equal(values), key
 
 
-@pytest.mark.parametrize("intervention", ALL_INTERVENTIONS, ids=str)
+@pytest.mark.parametrize("intervention", ALL_INTERVENTIONS, ids=kind)
 def test_padding_and_batch_composition_never_change_a_metric_in_double(case, intervention):
     model, lexicon = case.build(torch.float64), lexicon_of(case.source, torch.float64)
 
@@ -190,10 +220,10 @@ def test_padding_and_batch_composition_never_change_a_metric_of_a_proxys_lexicon
         )
 
 
-def one_hot(position: int, batch: Batch, heads: int, dtype: torch.dtype) -> Given:
+def all_on(position: int, batch: Batch, heads: int, dtype: torch.dtype) -> Given:
     """Return all attention of every head on one position, or on the last one of a shorter input."""
     place = batch.input_lengths.sub(1).clamp(max=position)
-    hot = torch.nn.functional.one_hot(place, batch.inputs.shape[1]).to(dtype)
+    hot = one_hot(place, batch.inputs.shape[1]).to(dtype)
     shape = len(batch), heads, batch.targets.shape[1], batch.inputs.shape[1]
     return Given(hot[:, None, None].expand(shape).clone())
 
@@ -206,7 +236,7 @@ def test_the_lexical_probe_is_the_output_with_all_attention_on_one_position(case
         heads = trace.sites["cross"].weights.shape[1]
         for position in range(batch.inputs.shape[1]):
             reached = batch.input_lengths > position
-            given = one_hot(position, batch, heads, dtype)
+            given = all_on(position, batch, heads, dtype)
             output = model.trace(batch, {"cross": given}).logits.softmax(-1)
             expected = output.gather(-1, batch.targets[..., None]).squeeze(-1)
             real = reached[:, None] & batch.target_mask

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 from attnscope.claims.pool import Decision, Pool
 from attnscope.recipes.entry import Entry
@@ -54,6 +54,7 @@ Charts = Mapping[str, Any]
 Predicate = Callable[[Pool], Decision]
 
 
+@runtime_checkable
 class RecipeModule(Protocol):
     """A recipe's module."""
 

@@ -71,8 +71,10 @@ def _summary(judged: Sequence[Judged]) -> Iterator[str]:
     count = {
         word: sum(c.verdict == word for c in judged) for word in ("holds", "fails", "undecided")
     }
-    told = ", ".join(f"{total} {word}" for word, total in count.items())
-    yield f"\nOf {len(judged)} claims: {told}.\n"
+    yield (
+        f"\nOf {len(judged)} claims {count['holds']} hold, {count['fails']} fail and "
+        f"{count['undecided']} are undecided.\n"
+    )
 
 
 def _recipe(result: Result, judged: Sequence[Judged], results: Path, page: Path) -> Iterator[str]:
@@ -98,6 +100,8 @@ def _claim(claim: Judged) -> Iterator[str]:
     yield f"**{claim.verdict}** — {claim.statement} ({claim.where}).\n"
     if claim.evidence:
         yield f"Evidence: {sentence(claim.evidence)}.\n"
+    if claim.published:
+        yield f"Printed in the paper: {'; '.join(dict.fromkeys(claim.published))}.\n"
     if claim.deviation:
         yield f"Deviation: {claim.deviation}.\n"
     if claim.note:

@@ -18,7 +18,7 @@ from attnscope.recipes.entry import Entry
 from attnscope.recipes.recipe import Lab, module_of, read_logged
 from attnscope.runs.environment import environment
 from attnscope.runs.result import Result, read_result
-from attnscope.runs.spec import read_settings
+from attnscope.runs.spec import read_settings, told_in_one_sentence
 from attnscope.training.progress import Progress, Silent
 from attnscope.training.spread import Workers
 
@@ -80,7 +80,7 @@ def run(
     if count < 1:
         raise UsageError(f"--jobs={count}: at least one process is needed.")
     started = time.monotonic()
-    with Workers(workspace, count) as workers:
+    with told_in_one_sentence(recipe), Workers(workspace, count) as workers:
         lab = Lab(workers, place, progress or Silent())
         measurements = module.measure(config, lab)
     result = Result(

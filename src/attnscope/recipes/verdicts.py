@@ -6,6 +6,7 @@ such.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 from attnscope.claims.catalogue import CatalogueEntry, catalogue
 from attnscope.claims.decide import Verdict
 from attnscope.claims.pool import Decision, Pool
+from attnscope.claims.published import published
 from attnscope.errors import WorkspaceError
 from attnscope.recipes import entries
 from attnscope.recipes.recipe import Predicate, module_of
@@ -24,7 +26,9 @@ from attnscope.runs.result import Result, read_result
 class Judged:
     """A claim with its verdict and everything that a reader needs to weigh it.
 
-    ``quick`` is what a quick run would say where no full run has been made; it never counts.
+    ``published`` are the numbers that the paper prints there in its text and figures; those of its
+    tables stand beside the measurements they belong to. ``quick`` is what a quick run would say
+    where no full run has been made; it never counts.
     """
 
     id: str
@@ -35,12 +39,16 @@ class Judged:
     where: str
     statement: str
     recipes: tuple[str, ...]
+    published: tuple[str, ...] = ()
     quick: Verdict | None = None
     setting: dict[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        return asdict(self) | {"recipes": list(self.recipes)}
+        return asdict(self) | {
+            "recipes": list(self.recipes),
+            "published": list(self.published),
+        }
 
 
 def verdicts(folders: Sequence[str | Path] = ("runs",)) -> list[Judged]:
@@ -96,12 +104,30 @@ def _judge(entry: CatalogueEntry, rule: Predicate | None, results: list[Result])
         where=entry.where,
         statement=entry.statement,
         recipes=tuple(entry.recipes),
+        published=_printed(entry) if pool.results else (),
         quick=decision.verdict if provisional else None,
         setting=_setting(pool) if pool.results else {},
     )
 
 
 _QUICK = "Only a quick run was made; quick runs never decide."
+
+
+# How the catalogue's places are spelled in the published figures.
+_PLACES = {r"Fig (\d+)": "fig{}", r"§(\d+(?:\.\d+)?)": "text-s{}", r"(?<!\w)A\.(\d+)": "text-A.{}"}
+
+
+def _printed(entry: CatalogueEntry) -> tuple[str, ...]:
+    tables = {
+        spelling.format(number)
+        for pattern, spelling in _PLACES.items()
+        for number in re.findall(pattern, entry.where)
+    }
+    return tuple(
+        f"{row.dataset}: {row.metric} = {row.value:g} {row.unit}"
+        for row in published(entry.paper)
+        if row.table in tables and "illustrat" not in row.note and "worked" not in row.note
+    )
 
 
 def _setting(pool: Pool) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -59,6 +59,7 @@ class Result(BaseModel):
         write_json(folder / "result.json", self.model_dump(mode="json", by_alias=True))
 
 
+@runtime_checkable
 class _Ranged(Protocol):
     """A value with the ends of its interval, and what it rests on."""
 
@@ -115,12 +116,11 @@ def select(
     ]
 
 
-def headline(measurements: Iterable[Measurement], names: Iterable[str]) -> list[Measurement]:
-    """Return the measurements of some names; of those that differ in the step alone, the last."""
-    wanted = set(names)
+def headline(measurements: Iterable[Measurement], names: Sequence[str]) -> list[Measurement]:
+    """Return the measurements of some names, in their order; of a curve, its last step."""
     last: dict[tuple[Any, ...], Measurement] = {}
     for row in measurements:
-        if row.name in wanted:
+        if row.name in names:
             fixed = tuple((key, value) for key, value in row.axes.items() if key != "step")
             last[row.name, row.dataset, fixed] = row
-    return list(last.values())
+    return sorted(last.values(), key=lambda row: names.index(row.name))

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -51,18 +52,25 @@ class Spec(Settings):
 
 def read_settings(model: type[S], values: Mapping[str, Any], where: str) -> S:
     """Make a configuration from key-value pairs; a mistake is one sentence with the valid names."""
-    try:
+    unknown = [key for key in values if key not in model.model_fields]
+    if unknown:
+        near = suggestion(unknown[0], model.model_fields)
+        raise UsageError(f"{where} has no setting {unknown[0]!r}; {near}")
+    with told_in_one_sentence(where):
         return model.model_validate(dict(values))
+
+
+@contextmanager
+def told_in_one_sentence(where: str) -> Iterator[None]:
+    """Turn a refused value into a `UsageError`, also where settings contradict each other."""
+    try:
+        yield
     except ValidationError as error:
-        raise UsageError(_explain(error, model, where)) from error
-
-
-def _explain(error: ValidationError, model: type[Settings], where: str) -> str:
-    first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        return f"{where} has no setting {key!r}; {suggestion(key, model.model_fields)}"
-    return f"{where}: {key}={first['input']!r} is not valid: {first['msg'].removesuffix('.')}."
+        first = error.errors()[0]
+        reason = first["msg"].removeprefix("Value error, ").removesuffix(".")
+        key = ".".join(str(part) for part in first["loc"])
+        value = f"{key}={first['input']!r} is not valid: " if key else ""
+        raise UsageError(f"{where}: {value}{reason}.") from error
 
 
 def fingerprint(value: Any, length: int = 12) -> str:

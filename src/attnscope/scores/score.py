@@ -74,15 +74,16 @@ class Score:
     def to_csv(self, path: str | Path) -> None:
         """Write one line per value: example, output position and word, input position and word."""
         text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
+        # Words are always quoted: before Python 3.13 a lone carriage return would not be.
+        writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
         writer.writerow(["example", "t", "output", "l", "input", self.name])
         array = self.array()
         for row, example in enumerate(self.batch.ids.tolist()):
             inputs, outputs = self.words(row)
             for t, output in enumerate(outputs):
                 for position, word in enumerate(inputs):
-                    value = array[row, t, position]
-                    writer.writerow([example, t, output, position, word, f"{value:.9g}"])
+                    # A NumPy number is written with the digits that bring it back exactly.
+                    writer.writerow([example, t, output, position, word, array[row, t, position]])
         write_bytes(Path(path), text.getvalue().encode())
 
 

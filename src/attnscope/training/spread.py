@@ -12,7 +12,7 @@ import queue
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from multiprocessing import forkserver
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -116,17 +116,13 @@ class Workers:
         if self._processes:
             return
         self._todo, self._told = self._context.Queue(), self._context.Queue()
-        # The server inherits the mask, and so is not interrupted while it imports torch.
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            forkserver.ensure_running()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         arguments = (self._todo, self._told, self.workspace)
-        for _ in range(self.jobs):
-            process = self._context.Process(target=_work, args=arguments, daemon=True)
-            process.start()
-            self._processes.append(process)
+        # A process that is still starting is not known yet, and so could not be ended.
+        with _interrupt_put_off():
+            for _ in range(self.jobs):
+                process = self._context.Process(target=_work, args=arguments, daemon=True)
+                process.start()
+                self._processes.append(process)
 
     def _listen(self) -> tuple[str, Any, int]:
         while True:
@@ -167,6 +163,24 @@ def _attempt(
         return "failed", str(error)
 
 
+@contextmanager
+def _interrupt_put_off() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of the block, and keep it from the server started inside."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # No other thread may set handlers, or is interrupted.
+        return
+    came: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            signal.raise_signal(signal.SIGINT)
+
+
 def _work(todo: Any, told: Any, workspace: Path) -> None:
     # Ctrl-C reaches every process of a terminal; the parent alone decides, and ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -183,7 +197,7 @@ def _work(todo: Any, told: Any, workspace: Path) -> None:
 
 
 def _end_with_parent() -> None:
-    """Leave no orphan, which would hold its unit's lock against the command that goes on with it."""
+    """Leave no orphan: it would hold its unit against the command that goes on with it."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()

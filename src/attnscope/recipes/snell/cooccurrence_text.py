@@ -1,4 +1,4 @@
-"""The count table of a text corpus (§4.2): IBM Model 1's first counts, and what Eq. 17–19 make of it.
+"""The count table of a text corpus (§4.2): IBM Model 1's first counts, and Eq. 17–19.
 
 Words count as they stand, with no mark for a sentence's end; a label is a target of one word.
 """
@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnscope.analysis.intervals import Interval, sentence_ratio_interval
+from attnscope.analysis.intervals import sentence_ratio_interval
 from attnscope.data.batch import Example, collate
 from attnscope.data.vocabulary import Vocabulary
 from attnscope.runs.result import Measurement, measured
@@ -35,11 +35,10 @@ class Text(NamedTuple):
 def read_text(dataset: str, examples: Sequence[tuple[Sequence[str], Sequence[str]]]) -> Text:
     """Number the words of pairs of inputs and targets, and count them."""
     inputs, outputs = (Vocabulary.build(side, ()) for side in zip(*examples, strict=True))
+    numbered = [(inputs.encode(words), outputs.encode(target)) for words, target in examples]
+    # No decoder reads these; the targets stand in for what it would read.
     batch = collate(
-        [
-            Example(number, inputs.encode(words), [], outputs.encode(target))
-            for number, (words, target) in enumerate(examples)
-        ]
+        [Example(n, words, target, target) for n, (words, target) in enumerate(numbered)]
     )
     pairs = PaddedPairs(batch.inputs, batch.input_mask, batch.targets, batch.target_mask)
     return Text(dataset, inputs, outputs, pairs, count_table(*pairs, len(inputs), len(outputs)))
@@ -49,8 +48,13 @@ def ibm_difference(text: Text) -> Measurement:
     """Return the largest relative difference of C (Eq. 16) from IBM Model 1's first counts."""
     first = expected_counts(uniform_translation(len(text.inputs), len(text.outputs)), *text.pairs)
     size = torch.maximum(first, text.counts)
-    off = float(((first - text.counts).abs() / size.where(size > 0, 1)).max())
-    return _of("ibm_difference", text, Interval(off, off, off, len(text.pairs.inputs)))
+    return Measurement(
+        name="ibm_difference",
+        dataset=text.dataset,
+        split="train",
+        value=float(((first - text.counts).abs() / size.where(size > 0, 1)).max()),
+        n=len(text.pairs.inputs),
+    )
 
 
 def example_tables(text: Text, number: int) -> list[Measurement]:
@@ -125,9 +129,6 @@ def _polarities(
         interval = sentence_ratio_interval(
             weight * labelled[inside], weight, np.ones_like(weight, bool), rng=rng
         )
-        rows.append(_of("polarity", text, interval, word=word, group=group))
+        row = measured("polarity", text.dataset, interval, {"word": word, "group": group})
+        rows.append(row.model_copy(update={"split": "train"}))
     return rows
-
-
-def _of(name: str, text: Text, interval: Interval, **axes: str) -> Measurement:
-    return measured(name, text.dataset, interval, axes).model_copy(update={"split": "train"})

@@ -179,7 +179,10 @@ def _error_panel(result: Result) -> Any:
     frame = Panel(
         Axis("dimension d", "log", (sizes[0] / 1.7, sizes[-1] * 1.7), sizes, "~s"),
         Axis(
-            "largest error of the velocity", "log", (min(heights) / 1.7, max(heights) * 1.7), format="~g"
+            "largest error of the velocity",
+            "log",
+            (min(heights) / 1.7, max(heights) * 1.7),
+            format="~g",
         ),
         dict(zip(names.values(), colours, strict=True)),
         title="Error at initialisation (dashed: as 1/√d)",

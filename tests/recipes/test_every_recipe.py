@@ -1,0 +1,128 @@
+"""Every recipe, in a form of a few steps: it runs, draws, decides, resumes and repeats itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attnscope.claims.catalogue import catalogue
+from attnscope.recipes import entries
+from attnscope.recipes.recipe import module_of
+from attnscope.recipes.running import Run, draw, run
+from attnscope.recipes.verdicts import judge
+
+TINY: dict[str, dict[str, Any]] = {
+    "snell/fig3": {"steps": 4, "seeds": 2, "length": 5, "control_types": 7, "hidden": 8},
+    "snell/fig6": {
+        "steps": 4,
+        "seeds": 2,
+        "length": 5,
+        "hidden": 8,
+        "candidates": 4,
+        "wave": 2,
+        "heads": 2,
+        "head_counts": [1, 2],
+    },
+    "snell/fig7": {"steps": 4, "seeds": 2, "length": 5, "types": 6, "hidden": 8, "examples": 20},
+    "snell/permutation-function": {
+        "steps": 6,
+        "copy_steps": 3,
+        "seeds": 2,
+        "length": 5,
+        "types": 7,
+        "hidden": 8,
+    },
+}
+NAMES = [entry.name for entry in entries()]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    workspace = tmp_path_factory.mktemp("runs")
+    return {
+        name: run(name, TINY.get(name, {}), quick=True, device="cpu", jobs=1, out=workspace)
+        for name in NAMES
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recipe_draws_svg_and_png_figures(runs: dict[str, Run], name: str) -> None:
+    kinds = {path.suffix for path in runs[name].figures}
+    assert kinds == {".svg", ".png"}
+    assert all(path.stat().st_size > 1000 for path in runs[name].figures)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_measurement_has_an_n_and_the_schema_of_the_design(
+    runs: dict[str, Run], name: str
+) -> None:
+    result = json.loads((runs[name].folder / "result.json").read_text())
+    assert result["schema"] == 1
+    assert result["recipe"] == name
+    assert result["scale"] == "quick"
+    assert result["measurements"]
+    for row in result["measurements"]:
+        assert {"name", "dataset", "split", "axes", "value", "low", "high", "n", "seeds"} <= set(
+            row
+        )
+        assert row["n"] > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_claim_of_a_recipe_is_in_the_catalogue_and_gets_a_quick_verdict(
+    runs: dict[str, Run], name: str
+) -> None:
+    own = set(module_of(runs[name].entry).CLAIMS)
+    listed = {entry.id for entry in catalogue() if name in entry.recipes}
+    assert own == listed
+    judged = [claim for claim in judge([runs[name].result]) if claim.id in own]
+    assert all(claim.verdict == "undecided" and claim.quick is not None for claim in judged)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_headline_measurements_exist(runs: dict[str, Run], name: str) -> None:
+    measured = {row.name for row in runs[name].result.measurements}
+    assert set(module_of(runs[name].entry).HEADLINE) <= measured
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_running_again_reuses_every_unit_and_gives_the_same_measurements(
+    runs: dict[str, Run], name: str
+) -> None:
+    workspace = runs[name].folder.parents[1]
+    before = {path: path.stat().st_mtime_ns for path in workspace.glob("units/*/last.safetensors")}
+    again = run(name, TINY.get(name, {}), quick=True, device="cpu", jobs=1, out=workspace)
+    after = {path: path.stat().st_mtime_ns for path in workspace.glob("units/*/last.safetensors")}
+    assert again.result.measurements == runs[name].result.measurements
+    assert before == after
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figures_come_from_the_result_and_the_logs_alone(
+    runs: dict[str, Run], name: str, tmp_path: Path
+) -> None:
+    source = runs[name].folder
+    copy = tmp_path / name
+    copy.mkdir(parents=True)
+    (copy / "result.json").write_bytes((source / "result.json").read_bytes())
+    for unit in runs[name].result.units:
+        folder = tmp_path / "units" / unit
+        folder.mkdir(parents=True)
+        for file in ("config.json", "log.jsonl"):
+            original = source.parents[1] / "units" / unit / file
+            (folder / file).write_bytes(original.read_bytes())
+    drawn, notice = draw(copy)
+    assert notice is None
+    for path in drawn:
+        if path.suffix == ".svg":
+            assert path.read_bytes() == (source / "figures" / path.name).read_bytes()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_quick_configuration_is_valid_and_smaller_than_the_full_one(name: str) -> None:
+    module = module_of(next(entry for entry in entries() if entry.name == name))
+    full, quick = module.Config(), module.Config(**module.QUICK)
+    assert quick != full

@@ -1,0 +1,137 @@
+"""The command line: each mistake is one sentence and a non-zero exit, each verb speaks JSON too."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from attnscope.recipes import entries
+
+TINY = ["length=5", "control_types=7", "hidden=8", "steps=4", "--seeds", "2", "--jobs", "1"]
+
+
+def attnscope(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "attnscope", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"},
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs")
+    done = attnscope("run", "snell/fig3", *TINY, "--quick", "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    (out / "printed.txt").write_text(done.stdout)
+    return out
+
+
+def test_a_run_ends_with_a_table_the_quick_verdicts_and_the_figure(workspace: Path) -> None:
+    printed = (workspace / "printed.txt").read_text()
+    assert "seeds_learned" in printed
+    assert "quick, would say:" in printed
+    assert "snell.permutation-copy" in printed
+    figure = workspace / "snell/fig3/figures/fig3.svg"
+    assert str(figure) in printed
+    assert figure.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["run", "snell/fig33"], "did you mean 'snell/fig3'?"),
+        (["run", "snell/fig3", "stepz=3"], "did you mean 'steps'?"),
+        (["run", "snell/fig3", "steps=0"], "steps=0 is not valid"),
+        (["run", "snell/fig3", "steps=many"], "steps='many' is not valid"),
+        (["run", "snell/fig3", "control_types=3", "length=5"], "at least as many types"),
+        (["run", "snell/fig3", "steps"], "write key=value"),
+        (["run", "snell/fig3", "--device", "tpu"], "valid: auto, cpu, cuda"),
+        (["run", "snell/fig3", "--jobs", "0"], "at least one process"),
+        (["run", "snell/fig3", "--out", "/proc/nowhere"], "choose another folder with --out"),
+        (["claims", "no-such-folder"], "There is no folder no-such-folder"),
+    ],
+)
+def test_a_mistake_is_one_sentence(arguments: list[str], sentence: str, tmp_path: Path) -> None:
+    done = attnscope(*arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_cuda_without_a_device_is_one_sentence(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device; the sentence is for machines without one")
+    done = attnscope("run", "snell/fig3", "--device", "cuda", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "No CUDA device was found" in done.stderr
+
+
+def test_debug_shows_the_traceback(tmp_path: Path) -> None:
+    done = attnscope("--debug", "run", "snell/fig3", "stepz=3", cwd=tmp_path)
+    assert done.returncode != 0
+    assert "Traceback" in done.stderr
+
+
+def test_a_file_in_place_of_the_workspace_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("not a folder")
+    done = attnscope("run", "snell/fig3", "--quick", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "choose another folder with --out" in done.stderr
+
+
+def test_a_foreign_result_file_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "snell" / "fig3"
+    folder.mkdir(parents=True)
+    (folder / "result.json").write_text('{"recipe": 1}')
+    done = attnscope("claims", str(tmp_path))
+    assert done.returncode == 1
+    assert str(folder / "result.json") in done.stderr
+
+
+def test_list_names_every_recipe_and_speaks_json() -> None:
+    names = [entry.name for entry in entries()]
+    shown = attnscope("list")
+    assert all(name in shown.stdout for name in names)
+    assert [row["name"] for row in json.loads(attnscope("list", "--json").stdout)] == names
+
+
+def test_run_as_json_has_result_claims_and_figures(workspace: Path) -> None:
+    done = attnscope("run", "snell/fig3", *TINY, "--quick", "--out", str(workspace), "--json")
+    report = json.loads(done.stdout)
+    assert report["result"]["recipe"] == "snell/fig3"
+    assert {claim["id"] for claim in report["claims"]} >= {"snell.permutation-copy"}
+    assert all(Path(path).exists() for path in report["figures"])
+
+
+def test_claims_as_json_has_every_claim_with_the_fields_of_the_design(workspace: Path) -> None:
+    judged = json.loads(attnscope("claims", str(workspace), "--json").stdout)
+    assert len(judged) == 72
+    for claim in judged:
+        assert {"id", "verdict", "evidence", "deviation", "note"} <= set(claim)
+        assert claim["verdict"] == "undecided"  # quick runs never decide
+    quick = {claim["id"] for claim in judged if claim["quick"]}
+    assert quick == {"snell.permutation-copy", "snell.mixture-copy", "snell.proxy-cannot"}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["list"], ["run", "--help"]])
+def test_help_and_list_answer_without_torch(arguments: list[str]) -> None:
+    check = (
+        "import sys, attnscope.cli as cli\n"
+        f"sys.argv = ['attnscope', *{arguments!r}]\n"
+        "try:\n    cli.main()\nexcept SystemExit:\n    pass\n"
+        "sys.exit(9 if 'torch' in sys.modules else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, check=False)
+    assert done.returncode == 0
