@@ -1,4 +1,4 @@
-"""The contract of a model: every model of the package keeps it, and `check_model` catches who does not."""
+"""The contract of a model: every model of the package keeps it, and a broken promise is named."""
 
 from __future__ import annotations
 

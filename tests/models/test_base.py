@@ -28,7 +28,7 @@ small = pytest.mark.parametrize(
 
 
 class Words(Source):
-    """A corpus of which only the number of its words is known; it has no kind to be read back by."""
+    """A corpus of which only the number of its words is known."""
 
     count: int
 

@@ -88,7 +88,8 @@ def test_queries_are_one_affine_map_per_head():
     heads = SummedHeads(3, 4, [1, 2]).double()
     states = drawn(0, shape=(2, 5, 3))
     for k, layer in enumerate(heads.query_maps):
-        expected = torch.einsum("ij,bti->btj", layer.weight.T, states) + layer.bias
+        weight, bias = layer.state_dict().values()
+        expected = torch.einsum("ji,bti->btj", weight, states) + bias
         torch.testing.assert_close(heads.queries(states)[:, k], expected)
 
 
@@ -121,7 +122,8 @@ def test_one_head_is_joined_in_the_same_way_summed_or_averaged():
     summed, averaged = SummedHeads(3, 4, [1]).double(), AveragedHeads(3, 4, [1]).double()
     averaged.value_maps[0].load_state_dict(summed.project.state_dict())
     states, weights = drawn(0, shape=(2, 6, 4)), drawn(1, shape=(2, 1, 5, 6)).softmax(-1)
-    merged = [
-        heads.merge((weights @ heads.values(states)).transpose(1, 2)) for heads in (summed, averaged)
-    ]
-    torch.testing.assert_close(*merged)
+    one, other = (
+        heads.merge((weights @ heads.values(states)).transpose(1, 2))
+        for heads in (summed, averaged)
+    )
+    torch.testing.assert_close(one, other)

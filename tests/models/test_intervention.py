@@ -60,8 +60,9 @@ def test_uniform_attention_is_one_over_the_number_of_real_positions(given_attent
     logits, mask, ids = given_attention
     weights = Uniform()(logits, mask, ids)
     for row, real in enumerate(mask.tolist()):
-        expected = torch.tensor([1 / sum(real) if here else 0.0 for here in real]).double()
-        torch.testing.assert_close(weights[row], expected.expand_as(weights[row]), rtol=1e-7, atol=0)
+        shares = [1 / sum(real) if here else 0.0 for here in real]
+        expected = torch.tensor(shares, dtype=torch.float64).expand_as(weights[row])
+        torch.testing.assert_close(weights[row], expected, rtol=1e-15, atol=0)
 
 
 @given(attention(), st.integers(0, 100))

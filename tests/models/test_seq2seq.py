@@ -116,9 +116,10 @@ def test_the_context_of_summed_heads_is_the_sum_of_the_contexts_of_single_heads(
     ]
     contexts = [single.trace(batch).sites["cross"].context.squeeze(2) for single in singles]
     trace = model.trace(batch)
-    torch.testing.assert_close(trace.sites["cross"].context.sum(2), sum(contexts))
+    total = torch.stack(contexts).sum(0)
+    torch.testing.assert_close(trace.sites["cross"].context.sum(2), total)
     # Eq. 21: the output is N of that sum; a single head's readout takes it as its one context.
-    output = singles[0].readout(sum(contexts)[:, :, None], trace.query)
+    output = singles[0].readout(total[:, :, None], trace.query)
     torch.testing.assert_close(trace.logits, output)
 
 
@@ -133,11 +134,9 @@ def test_under_uniform_attention_k_summed_heads_read_k_times_the_mean_state():
 def test_the_trace_holds_the_embeddings_and_states_that_it_names():
     model = Seq2SeqSpec(embedding=5, hidden=4).build(SOURCE, 0).double()
     trace = model.trace(collate([EXAMPLE]))
-    h, last = lstm(
-        model.encoder.layer, array(model.source_embedding.weight)[EXAMPLE.inputs], (np.zeros(4),) * 2
-    )
-    words = array(model.target_embedding.weight)[EXAMPLE.decoder_inputs]
-    s, _ = lstm(model.decoder.layer, words, last)
+    words = array(model.source_embedding.weight)
+    h, last = lstm(model.encoder.layer, words[EXAMPLE.inputs], (np.zeros(4),) * 2)
+    s, _ = lstm(model.decoder.layer, words[EXAMPLE.decoder_inputs], last)
     np.testing.assert_allclose(array(trace.encoder_states)[0], h, rtol=1e-12)
     np.testing.assert_allclose(array(trace.decoder_states)[0], s, rtol=1e-12)
     np.testing.assert_allclose(array(trace.query)[0], s, rtol=1e-12)

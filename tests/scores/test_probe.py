@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import pytest
@@ -129,17 +130,18 @@ def test_the_probe_of_the_copying_model_is_that_of_equation_4():
     ids=["seq2seq", "seq2seq-3", "classifier", "proxy"],
 )
 def test_probing_in_chunks_changes_nothing(monkeypatch, model, batch, reading, chunk):
-    rule, calls = LexicalProbe(reading=reading), []
+    rule, probed = LexicalProbe(reading=reading), []
     whole = read_score(rule, model, batch).values
-    readout = model.readout
-    trace = model.trace(batch)
+    readout, trace = model.readout, model.trace(batch)
+
+    def counted(context, query):
+        probed.append(context.shape[2])
+        return readout(context, query)
+
     monkeypatch.setattr(probe, "_CHUNK", chunk)
-    monkeypatch.setattr(
-        model, "readout", lambda context, query: calls.append(context) or readout(context, query)
-    )
+    monkeypatch.setattr(model, "readout", counted)
     chunked = rule.read(model, trace).values
     torch.testing.assert_close(chunked, whole, rtol=0, atol=1e-12)
-    probed = [context.shape[2] for context in calls]
     assert sum(probed) == batch.inputs.shape[1]
     per_position = trace.logits.numel()
     assert all(positions == 1 or positions * per_position <= chunk for positions in probed)
@@ -153,5 +155,6 @@ class WithoutReadout:
 
 def test_a_model_without_a_readout_is_one_sentence():
     model = copier()
-    with pytest.raises(MissingCapability, match="^The lexical probe needs a model with a readout"):
-        LexicalProbe.values.__wrapped__(LexicalProbe(), WithoutReadout(model), model.trace(SENTENCES))
+    values = inspect.unwrap(LexicalProbe.values)  # Types, enforced in tests, would object first.
+    with pytest.raises(MissingCapability, match=r"^The lexical probe needs a model with a readout"):
+        values(LexicalProbe(), WithoutReadout(model), model.trace(SENTENCES))

@@ -20,9 +20,7 @@ from attnscope.scores.score import Score, read_score
 
 BATCH = collate([Example(7, [0, 2, 1], [0, 1], [1, 2]), Example(3, [3], [0, 0, 1], [3, 0, 1])])
 AWKWARD = Vocabulary(('comma, and "quote"', "two\nlines", "carriage\rreturn", "'\t ; é 𝒜 "))
-words = st.text(
-    st.characters(codec="utf-8", exclude_characters="\0"), min_size=0, max_size=6
-)
+words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=0, max_size=6)
 in_place = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -63,7 +61,7 @@ def test_csv_has_one_line_per_value_and_loses_no_digit(tmp_path, dtype):
     rows = read_csv(tmp_path / "score.csv")
     assert list(rows[0]) == ["example", "t", "output", "l", "input", "alpha"]
     places = [(row["example"], int(row["t"]), int(row["l"])) for row in rows]
-    assert places == [("7", t, l) for t in range(2) for l in range(3)] + [
+    assert places == [("7", t, place) for t in range(2) for place in range(3)] + [
         ("3", t, 0) for t in range(3)
     ]
     for row, (example, t, place) in zip(rows, places, strict=True):

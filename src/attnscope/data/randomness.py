@@ -26,7 +26,8 @@ def generator(*key: str | int) -> torch.Generator:
 def seeded(*key: str | int) -> Iterator[None]:
     """Draw from a key's own stream inside the block, as module constructors need it."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed_of(*key))
+        # Not torch.manual_seed, which reseeds every GPU too and does not restore it.
+        torch.default_generator.manual_seed(seed_of(*key))
         yield
 
 

@@ -33,7 +33,8 @@ class Vocabulary:
 
     def id(self, word: str) -> int:
         """Return a word's id; an unknown word is an error if the vocabulary has no unknown."""
-        index = self._ids.get(word, self._ids.get(self.unknown or ""))
+        unknown = None if self.unknown is None else self._ids.get(self.unknown)
+        index = self._ids.get(word, unknown)
         if index is None:
             raise UsageError(f"The word {word!r} is not among the vocabulary's {len(self)} words.")
         return index

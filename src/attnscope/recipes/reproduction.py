@@ -82,7 +82,7 @@ def _recipe(result: Result, judged: Sequence[Judged], results: Path, page: Path)
     device = {"cuda": "one GPU", "cpu": "CPU"}[result.environment["device"]]
     settings = ", ".join(f"{key}={value}" for key, value in result.config.items())
     yield f"### {result.recipe}\n\n{entry.title.capitalize()}.\n"
-    yield f"`attnscope run {result.recipe}` ({result.scale}, {result.seconds:.0f} s on {device})\n"
+    yield f"`{_command(result)}` ({result.scale}, {result.seconds:.0f} s on {device})\n"
     for figure in sorted((results / result.recipe / "figures").glob("*.svg")):
         path = os.path.relpath(figure, page)
         yield f"![{result.recipe}, {figure.stem}]({path})\n"
@@ -93,6 +93,13 @@ def _recipe(result: Result, judged: Sequence[Judged], results: Path, page: Path)
     yield "<details><summary>Measurements and settings</summary>\n"
     yield from _table(rows)
     yield f"\nSettings: {settings}.\n\n</details>\n"
+
+
+def _command(result: Result) -> str:
+    """Return the command that gives a result: the recipe and the settings that are not defaults."""
+    defaults = module_of(find(result.recipe)).Config().model_dump(mode="json")
+    given = [f"{key}={value}" for key, value in result.config.items() if value != defaults[key]]
+    return " ".join(["attnscope run", result.recipe, *given])
 
 
 def _claim(claim: Judged) -> Iterator[str]:
@@ -129,12 +136,13 @@ def _variants(folder: Path, page: Path) -> Iterator[str]:
         found = read_results(workspace)
         yield f"### {workspace.name}\n"
         for result in found:
+            yield f"`{_command(result)}`\n"
             for figure in sorted((workspace / result.recipe / "figures").glob("*.svg")):
                 yield f"![{workspace.name}, {figure.stem}]({os.path.relpath(figure, page)})\n"
         for claim in judge(found):
             if claim.setting:
-                yield f"- `{claim.id}`: **{claim.verdict}** — {sentence(claim.evidence)}. "
-                yield f"  {claim.deviation}.\n" if claim.deviation else ""
+                yield f"- `{claim.id}`: **{claim.verdict}** — {sentence(claim.evidence)}."
+        yield ""
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ class Score:
     def to_csv(self, path: str | Path) -> None:
         """Write one line per value: example, output position and word, input position and word."""
         text = io.StringIO()
-        # Words are always quoted: before Python 3.13 a lone carriage return would not be.
+        # Words are always quoted: Python 3.11 leaves a lone carriage return bare.
         writer = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
         writer.writerow(["example", "t", "output", "l", "input", self.name])
         array = self.array()

@@ -232,14 +232,15 @@ def _load_weights(model: nn.Module, arrays: Arrays) -> None:
 def _repeatable(device: str) -> Iterator[None]:
     """Use one CPU thread and deterministic kernels, so that a unit's bytes repeat."""
     threads = torch.get_num_threads()
-    deterministic = torch.are_deterministic_algorithms_enabled()
+    mode = torch.get_deterministic_debug_mode()
     if device == "cuda":
         # cuBLAS reads this when it is first used; without it its sums are not repeatable.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.set_num_threads(1)
-    torch.use_deterministic_algorithms(True)
+    # The same as `torch.use_deterministic_algorithms`, without its import of the compiler (1.4 s).
+    torch.set_deterministic_debug_mode("error")
     try:
         yield
     finally:
         torch.set_num_threads(threads)
-        torch.use_deterministic_algorithms(deterministic)
+        torch.set_deterministic_debug_mode(mode)

@@ -24,13 +24,15 @@ from attnscope.training.unit import Unit
 
 # Steps between two reports of a process: often enough for a bar, seldom enough to cost nothing.
 _REPORT_EVERY = 10
+# What every worker would import otherwise; the first optimiser of a process imports the second.
+_PRELOADED = [__name__, "torch._dynamo"]
 
 
 class Workers:
     """Processes that train units, kept for as long as a recipe runs.
 
-    They are forked from a server that has imported torch and started nothing, so that the import is
-    waited for once.
+    They are forked from a server that has imported all they need and started nothing, so that the
+    imports are waited for once.
 
     Parameters
     ----------
@@ -44,7 +46,7 @@ class Workers:
         self.workspace = workspace
         self.jobs = jobs
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["attnscope.training.loop"])
+        self._context.set_forkserver_preload(_PRELOADED)
         self._processes: list[Any] = []
         self._todo: Any = None
         self._told: Any = None

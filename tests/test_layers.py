@@ -1,0 +1,166 @@
+"""A folder of the package imports only from those above it, and what must be quick loads no torch.
+
+Imports are read from the source, those inside functions and for type checking alone included.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import attnscope
+
+PACKAGE = Path(attnscope.__file__).parent
+LAYERS = [
+    "runs",
+    "data",
+    "models",
+    "theory",
+    "scores",
+    "training",
+    "analysis",
+    "claims",
+    "figures",
+    "recipes",
+    "report",
+]
+# What every folder may use; it uses no folder itself.
+FREE = {"attnscope.errors", "attnscope.__version__"}
+# Against the order: it uses what stands at the top of the package, until that is moved.
+TOLERATED = {"attnscope.recipes.reproduction": "attnscope.telling"}
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(source: str, module: str, is_package: bool) -> Iterator[str]:
+    """Yield the full name of everything that a module imports, names in ``from`` included."""
+    package = module if is_package else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package.rsplit(".", node.level - 1)[0] if node.level else ""
+            origin = ".".join(part for part in (base, node.module) if part)
+            yield from (f"{origin}.{alias.name}" for alias in node.names)
+
+
+def imports_of(path: Path) -> list[str]:
+    source = path.read_text(encoding="utf-8")
+    return list(imported(source, module_name(path), path.name == "__init__.py"))
+
+
+def layer(name: str) -> str:
+    """Return the folder of a full name, or what it is called at the top of the package."""
+    return name.split(".")[1] if "." in name else ""
+
+
+def violations(module: str, names: list[str]) -> list[str]:
+    """Return what a module of a folder imports although it lies below or beside the folders."""
+    allowed = LAYERS[: LAYERS.index(layer(module)) + 1]
+    own = [name for name in names if name.split(".")[0] == "attnscope"]
+    return [
+        f"{module} imports {name}"
+        for name in own
+        if layer(name) not in allowed and not any(f"{name}.".startswith(f"{f}.") for f in FREE)
+    ]
+
+
+def in_folders() -> list[Path]:
+    return [path for path in FILES if path.parent != PACKAGE]
+
+
+def test_every_folder_has_its_place_in_the_order():
+    assert {layer(module_name(path)) for path in in_folders()} <= set(LAYERS)
+
+
+@pytest.mark.parametrize("path", in_folders(), ids=module_name)
+def test_no_module_imports_from_a_folder_below_its_own(path):
+    module = module_name(path)
+    found = violations(module, imports_of(path))
+    tolerated = f"{module} imports {TOLERATED[module]}." if module in TOLERATED else "nothing"
+    assert [violation for violation in found if not violation.startswith(tolerated)] == []
+    assert bool(found) == (module in TOLERATED), "take it out of TOLERATED"
+
+
+def test_errors_import_nothing_of_the_package():
+    assert [n for n in imports_of(PACKAGE / "errors.py") if n.startswith("attnscope")] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("from attnscope.models.trace import Trace", []),
+        ("from attnscope.errors import UsageError", []),
+        ("from attnscope import __version__", []),
+        ("import torch, numpy.random", []),
+        ("from . import score", []),
+        ("from ..models import trace", []),
+        ("from attnscope.training.unit import Unit", ["attnscope.training.unit.Unit"]),
+        ("def f():\n    from attnscope import recipes", ["attnscope.recipes"]),
+        ("import attnscope.analysis.kendall as k", ["attnscope.analysis.kendall"]),
+        ("from ..training import unit", ["attnscope.training.unit"]),
+        ("from attnscope import load", ["attnscope.load"]),
+        ("from attnscope.console import Bars", ["attnscope.console.Bars"]),
+        (
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import attnscope.figures",
+            ["attnscope.figures"],
+        ),
+    ],
+)
+def test_a_wrong_import_is_found_however_it_is_written(source, found):
+    names = list(imported(source, "attnscope.scores.probe", is_package=False))
+    expected = [f"attnscope.scores.probe imports {name}" for name in found]
+    assert violations("attnscope.scores.probe", names) == expected
+
+
+def test_nothing_in_runs_imports_torch():
+    paths = [path for path in in_folders() if layer(module_name(path)) == "runs"]
+    assert paths
+    assert not [
+        (module_name(path), name)
+        for path in paths
+        for name in imports_of(path)
+        if name.split(".")[0] in {"torch", "jaxtyping"}
+    ]
+
+
+def modules_of_runs() -> str:
+    return ",".join(module_name(path) for path in sorted((PACKAGE / "runs").glob("*.py")))
+
+
+QUICK = ["attnscope", "attnscope.recipes", "attnscope.claims.catalogue", "attnscope.cli"]
+
+
+@pytest.mark.parametrize("modules", [*QUICK, modules_of_runs()], ids=[*QUICK, "attnscope.runs"])
+def test_what_must_answer_at_once_loads_no_torch(modules):
+    if modules == "attnscope.cli" and find_spec(modules) is None:
+        pytest.skip("there is no command line yet")
+    code = f"import sys, {modules}; print(*(m for m in sys.modules if m.split('.')[0] == 'torch'))"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert found.stdout.split() == []
+
+
+def test_the_table_of_recipes_names_modules_that_exist_without_loading_torch():
+    code = (
+        "import sys; from pathlib import Path\n"
+        "import attnscope; from attnscope.recipes import entries\n"
+        "folder = Path(attnscope.__file__).parent.parent\n"
+        "files = [folder / (entry.module.replace('.', '/') + '.py') for entry in entries()]\n"
+        "print(*(file for file in files if not file.is_file()), 'torch' in sys.modules)"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert found.stdout.split() == ["False"]

@@ -1,0 +1,158 @@
+"""Many units: in one process or several they are the same, and one that fails stops no other."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from attnscope.errors import AttnscopeError
+from attnscope.training.loop import train_unit
+from attnscope.training.optimizer import Adam
+from attnscope.training.progress import Silent
+from attnscope.training.spread import Workers, train_units
+
+
+class Counted(Silent):
+    """Counts what it is told."""
+
+    def __init__(self):
+        self.told, self.steps, self.done, self.notes = [], 0, [], []
+
+    def begin(self, title, units, steps):
+        self.told.append((title, units, steps))
+
+    def advance(self, steps):
+        self.steps += steps
+
+    def finished(self, unit):
+        self.done.append(unit)
+
+    def note(self, sentence):
+        self.notes.append(sentence)
+
+    def end(self):
+        self.told.append("end")
+
+
+def test_units_of_two_processes_are_those_of_one_byte_for_byte(tiny, tmp_path, numbers):
+    units = [tiny(seed=seed, steps=12) for seed in range(2)]
+    one = train_units(units, tmp_path / "one", 1)
+    two = train_units(units, tmp_path / "two", 2)
+    assert [unit.unit for unit in one] == [unit.unit for unit in two] == units
+    for alone, together in zip(one, two, strict=True):
+        assert numbers(alone.folder.path) == numbers(together.folder.path)
+    assert numbers(one[0].folder.path) != numbers(one[1].folder.path)
+
+
+def test_progress_of_several_processes_adds_up_to_exactly_all_steps(tiny, tmp_path):
+    units = [tiny(seed=seed, steps=steps) for seed, steps in ((0, 3), (1, 25), (2, 10))]
+    with Workers(tmp_path, 2) as workers:
+        for _ in ("trained", "reused"):
+            progress = Counted()
+            workers.train(units, progress, "copying")
+            assert progress.told == [("copying", 3, 38), "end"]
+            assert progress.steps == 38
+            assert sorted(progress.done) == sorted(u.folder(tmp_path).name for u in units)
+
+
+def test_progress_in_one_process_adds_up_when_units_go_on_repeat_or_are_finished(tiny, tmp_path):
+    finished, begun, new = (tiny(seed=seed) for seed in range(3))
+    train_unit(finished, tmp_path)
+
+    def stop_after_three(steps):
+        progress.steps += steps
+        if progress.steps == 3:
+            raise KeyboardInterrupt
+
+    progress = Counted()
+    with pytest.raises(KeyboardInterrupt):
+        train_unit(begun, tmp_path, stop_after_three, checkpoint_seconds=0)
+    progress = Counted()
+    train_units([finished, begun, new, new], tmp_path, 1, progress)
+    assert progress.told == [("training", 3, 18), "end"]
+    assert progress.steps == 18
+
+
+def test_progress_ends_when_work_is_interrupted(tiny, tmp_path):
+    class Interrupting(Counted):
+        def advance(self, steps):
+            raise KeyboardInterrupt
+
+    progress = Interrupting()
+    with pytest.raises(KeyboardInterrupt):
+        train_units([tiny()], tmp_path, 1, progress)
+    assert progress.told[-1] == "end"
+
+
+def test_unit_asked_for_twice_is_trained_once_and_returned_twice(tiny, tmp_path):
+    unit = tiny()
+    progress = Counted()
+    trained = train_units([unit, unit], tmp_path, 1, progress)
+    assert len(trained) == 2
+    assert len(progress.done) == 1
+
+
+def test_unit_held_elsewhere_is_waited_for_after_all_others(tiny, tmp_path):
+    held, free = tiny(seed=0), tiny(seed=1)
+    lock = held.folder(tmp_path).lock()
+
+    class Releasing(Counted):
+        """Ends the other command's work when this one says that it waits for it."""
+
+        def note(self, sentence):
+            super().note(sentence)
+            assert self.done == [free.folder(tmp_path).name]
+            lock.__exit__(None, None, None)
+
+    progress = Releasing()
+    lock.__enter__()
+    train_units([held, free], tmp_path, 1, progress)
+    assert [held.folder(tmp_path).name in note for note in progress.notes] == [True]
+    assert len(progress.done) == 2
+    assert progress.steps == 12
+
+
+def test_unit_that_fails_after_the_wait_is_told_like_any_other(tiny, tmp_path):
+    held, bad = tiny(seed=0, optimizer=Adam(lr=1e30)), tiny(seed=1, optimizer=Adam(lr=1e30))
+    lock = held.folder(tmp_path).lock()
+
+    class Releasing(Counted):
+        def note(self, sentence):
+            lock.__exit__(None, None, None)
+
+    lock.__enter__()
+    with pytest.raises(AttnscopeError, match="2 of 3 units failed"):
+        train_units([held, bad, tiny(seed=2)], tmp_path, 1, Releasing())
+
+
+def test_notes_of_other_processes_arrive(tiny, tmp_path):
+    units = [tiny(seed=seed) for seed in range(2)]
+    train_units(units, tmp_path, 1)
+    damaged = units[1].folder(tmp_path).path / "last.safetensors"
+    damaged.write_bytes(b"")
+    progress = Counted()
+    train_units(units, tmp_path, 2, progress)
+    assert [str(damaged) in note for note in progress.notes] == [True]
+
+
+def test_killed_process_is_one_sentence_that_says_what_to_do(tiny, tmp_path):
+    workers = Workers(tmp_path, 2)
+
+    class Killing(Counted):
+        def advance(self, steps):
+            for process in workers._processes:
+                os.kill(process.pid, signal.SIGKILL)
+
+    units = [tiny(seed=seed, steps=500) for seed in range(2)]
+    with workers, pytest.raises(AttnscopeError, match=r"process died \(exit code -9\).*again"):
+        workers.train(units, Killing())
+
+
+def test_processes_end_with_their_block(tiny, tmp_path):
+    with Workers(tmp_path, 2) as workers:
+        workers.train([tiny(seed=seed) for seed in range(2)])
+        processes = list(workers._processes)
+        assert all(process.is_alive() for process in processes)
+    assert not any(process.is_alive() for process in processes)
