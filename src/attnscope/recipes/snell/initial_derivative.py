@@ -258,7 +258,7 @@ def initial_derivative(pool: Pool) -> Decision:
     parts = [about_equal(_off(row, _expected(row), _expected(row)), _SLOPE_MARGIN) for row in large]
     parts += [about_equal(_off(row, -0.5), _EXPONENT_MARGIN) for row in falling]
     deviation = "theta against Eq. 15 with the factor 1/|O| that its print lacks"
-    note = "expected slopes: 2 for the logits, 2/|O| for theta; as printed, the error does not fall"
+    note = "expected slopes: 2 for the logits, 2/|O| for theta"
     return Decision(all_of(parts), evidence, deviation, note)
 
 
