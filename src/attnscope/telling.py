@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -49,19 +50,24 @@ def recipe_table(recipes: Iterable[Entry]) -> Table:
 
 
 def headline_table(rows: Sequence[Measurement], title: str) -> Table:
-    """Return the measurements that a recipe puts first."""
-    table = Table(title=title, title_justify="left")
-    for column in ("measured", "data set", "of"):
-        table.add_column(column)
+    """Return the measurements that a recipe puts first, narrow enough for 80 columns."""
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     printed = any(row.published is not None for row in rows)
+    for column in ("measured", "data set"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("of", overflow="fold")
     for column in ("value", "95 % interval", "n", *(["paper"] if printed else [])):
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=True)
     for row in rows:
-        axes = ", ".join(f"{key}={value}" for key, value in row.axes.items())
         interval = "" if row.low is None else f"{number(row.low)} … {number(row.high)}"
-        cells = [row.name, row.dataset, axes, number(row.value), interval, str(row.n)]
+        cells = [row.name, row.dataset, _axes(row), number(row.value), interval, str(row.n)]
         table.add_row(*cells, *([number(row.published)] if printed else []))
     return table
+
+
+def _axes(row: Measurement) -> str:
+    parts = row.axes.items()
+    return ", ".join(value if isinstance(value, str) else f"{key} {value}" for key, value in parts)
 
 
 def print_verdicts(console: Console, judged: Iterable[Judged]) -> None:
