@@ -113,7 +113,16 @@ def test_a_key_has_one_seed_of_63_bits(numbers, text):
 
 
 def test_different_keys_have_different_seeds():
-    keys = [("a", 1), ("a", "1"), ("a1",), ("a", 1, 0), (1, "a"), ("a", -1), ("A", 1), ("a", 11)]
+    keys: list[tuple[str | int, ...]] = [
+        ("a", 1),
+        ("a", "1"),
+        ("a1",),
+        ("a", 1, 0),
+        (1, "a"),
+        ("a", -1),
+        ("A", 1),
+        ("a", 11),
+    ]
     assert len({seed_of(*key) for key in keys}) == len(keys)
 
 

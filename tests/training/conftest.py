@@ -12,7 +12,6 @@ from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.runs.atomic import read_rows
 from attnscope.training.unit import Training, Unit
 
-
 SOURCE, MODEL = PermutationCopy(length=5), Seq2SeqSpec(embedding=8, hidden=8)
 
 

@@ -1,0 +1,119 @@
+"""One warm interpreter that forks a process per run, so that a hundred runs import torch once.
+
+A run tells each of its *moments* before it happens (a file about to be opened for writing, a
+half-written file, an fsync, a rename, a removal, an update done), and kills itself with SIGKILL at
+the one asked for.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import torch
+
+# What every run would import otherwise; the first optimiser of a process imports the first.
+import torch._dynamo
+
+import attnscope.figures.charts
+import attnscope.recipes.snell.fig3  # noqa: F401
+from attnscope.recipes.running import run
+from attnscope.training.kinds import read_unit
+from attnscope.training.loop import train_unit
+
+_FOR_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+class Moments:
+    """Tells the moments of this process through a pipe, and ends it at one of them."""
+
+    def __init__(self, workspace: Path, pipe: int, kill_at: int | None) -> None:
+        self.workspace, self.pipe, self.kill_at = str(workspace), pipe, kill_at
+        self.count = 0
+
+    def come(self, name: str) -> None:
+        if self.count == self.kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        os.write(self.pipe, f"{name}\n".encode())
+        self.count += 1
+
+    def watch(self) -> None:
+        """Have every call that changes a file of the workspace come by here first."""
+        sys.addaudithook(self._audit)
+        # Neither of these two is told to audit hooks.
+        open_, fsync = builtins.open, os.fsync
+        os.fsync = lambda descriptor: (self.come("fsync"), fsync(descriptor))[1]
+
+        def watched_open(path: Any, mode: str = "r", *rest: Any, **named: Any) -> Any:
+            stream = open_(path, mode, *rest, **named)
+            return _Halves(stream, self) if mode == "wb" and self._ours(path) else stream
+
+        builtins.open = watched_open
+
+    def _audit(self, event: str, values: tuple[Any, ...]) -> None:
+        if event == "open" and self._ours(values[0]) and values[2] & _FOR_WRITING:
+            self.come("open")
+        elif event in ("os.rename", "os.remove", "os.truncate") and self._ours(values[0]):
+            self.come(event)
+
+    def _ours(self, path: Any) -> bool:
+        return not isinstance(path, int) and os.fspath(path).startswith(self.workspace)
+
+
+class _Halves:
+    """A file whose every write has a moment in the middle, with one half on the disk."""
+
+    def __init__(self, stream: Any, moments: Moments) -> None:
+        self.stream, self.moments = stream, moments
+
+    def __enter__(self) -> _Halves:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stream.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def write(self, content: bytes) -> None:
+        self.stream.write(content[: len(content) // 2])
+        self.stream.flush()
+        self.moments.come("half-written")
+        self.stream.write(content[len(content) // 2 :])
+
+
+def _do(request: dict[str, Any], pipe: int) -> NoReturn:
+    """Be the process of one run."""
+    workspace = Path(request["workspace"])
+    moments = Moments(workspace, pipe, request["kill_at"])
+    moments.watch()
+    if "recipe" in request:
+        run(request["recipe"], request["settings"], device="cpu", jobs=1, out=workspace)
+    else:
+        unit = read_unit(request["unit"])
+        train_unit(unit, workspace, lambda _: moments.come("update"), checkpoint_seconds=0)
+    os._exit(0)
+
+
+def serve() -> None:
+    """Answer each request, a line of JSON, with the run's moments and its exit status."""
+    torch.set_num_threads(1)
+    for line in sys.stdin:
+        reading, writing = os.pipe()
+        process = os.fork()
+        if not process:
+            _do(json.loads(line), writing)
+        os.close(writing)
+        with open(reading) as stream:
+            moments = stream.read().splitlines()
+        status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        print(json.dumps({"moments": moments, "status": status}), flush=True)
+
+
+if __name__ == "__main__":
+    serve()
