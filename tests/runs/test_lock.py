@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import signal
 import subprocess
 import sys
@@ -11,20 +12,16 @@ import pytest
 from attnscope.errors import UnitLocked, WorkspaceError
 from attnscope.runs.lock import locked
 
-# Holds the lock until its standard input ends, then leaves a line behind.
+# Holds the lock until its standard input ends, then leaves a word behind.
 HOLDER = """
 import sys
 from pathlib import Path
 from attnscope.runs.lock import locked
 
-path, diary = Path(sys.argv[1]), Path(sys.argv[2])
-with locked(path, wait=True):
-    with diary.open("a") as stream:
-        stream.write(f"{sys.argv[3]} came\\n")
+with locked(Path(sys.argv[1]), wait=False):
     print("held", flush=True)
     sys.stdin.read()
-    with diary.open("a") as stream:
-        stream.write(f"{sys.argv[3]} left\\n")
+    Path(sys.argv[2]).write_text("left")
 """
 
 
@@ -33,10 +30,10 @@ def hold(tmp_path):
     """Start processes that hold the lock of a unit; end them with the test."""
     processes = []
 
-    def start(name):
-        command = [sys.executable, "-c", HOLDER, str(tmp_path / "unit" / "lock")]
+    def start():
+        paths = [str(tmp_path / "unit" / "lock"), str(tmp_path / "diary")]
         process = subprocess.Popen(
-            [*command, str(tmp_path / "diary"), name],
+            [sys.executable, "-c", HOLDER, *paths],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -51,7 +48,7 @@ def hold(tmp_path):
 
 
 def test_second_process_is_told_who_holds_the_unit(tmp_path, hold):
-    holder = hold("first")
+    holder = hold()
     assert holder.stdout.readline() == "held\n"
     with (
         pytest.raises(UnitLocked, match=rf"unit is being trained by process {holder.pid};"),
@@ -61,7 +58,7 @@ def test_second_process_is_told_who_holds_the_unit(tmp_path, hold):
 
 
 def test_killed_holder_leaves_the_unit_free(tmp_path, hold):
-    holder = hold("first")
+    holder = hold()
     assert holder.stdout.readline() == "held\n"
     holder.send_signal(signal.SIGKILL)
     holder.wait()
@@ -69,16 +66,21 @@ def test_killed_holder_leaves_the_unit_free(tmp_path, hold):
         pass
 
 
-def test_waiting_process_comes_in_after_the_holder_has_left(tmp_path, hold):
-    first = hold("first")
-    assert first.stdout.readline() == "held\n"
-    second = hold("second")
-    first.stdin.close()
-    assert second.stdout.readline() == "held\n"
-    second.stdin.close()
-    assert (first.wait(), second.wait()) == (0, 0)
-    diary = (tmp_path / "diary").read_text().split("\n")[:4]
-    assert diary == ["first came", "first left", "second came", "second left"]
+def test_waiting_process_comes_in_when_the_holder_has_left(tmp_path, hold, monkeypatch):
+    holder = hold()
+    assert holder.stdout.readline() == "held\n"
+    flock = fcntl.flock
+
+    def holder_leaves_once_it_is_waited_for(stream, how):
+        assert not how & fcntl.LOCK_NB
+        with pytest.raises(BlockingIOError):
+            flock(stream, how | fcntl.LOCK_NB)
+        holder.stdin.close()
+        flock(stream, how)
+
+    monkeypatch.setattr(fcntl, "flock", holder_leaves_once_it_is_waited_for)
+    with locked(tmp_path / "unit" / "lock", wait=True):
+        assert (tmp_path / "diary").read_text() == "left"
 
 
 def test_lock_is_free_again_after_its_block(tmp_path):

@@ -107,3 +107,15 @@ def test_evaluated_accuracy_counts_real_positions_alone(traced):
     row, _ = evaluate(model, batch, Training(steps=0, batch_size=4, evaluate_at=()))
     assert row["accuracy"] == sum(right) / len(right)
     assert row["loss"] == pytest.approx(float(Likelihood()(model, batch, trace, STREAM).detach()))
+
+
+def test_padding_that_is_predicted_where_padding_stands_is_not_counted_as_right():
+    source = GrammarTranslation()
+    model = TRANSLATOR.build(source, 0)
+    batch = source.evaluation_batch(6)
+    assert not batch.target_mask.all()
+    assert not batch.targets[~batch.target_mask].any()  # Padding has id 0, which no word has.
+    with torch.no_grad():
+        model.output.bias[0] = 1e6
+    row, _ = evaluate(model, batch, Training(steps=0, batch_size=4, evaluate_at=()))
+    assert row["accuracy"] == 0

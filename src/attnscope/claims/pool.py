@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from attnscope.analysis.intervals import Interval
@@ -18,7 +19,7 @@ class Pool:
 
     results: tuple[Result, ...]
 
-    @property
+    @cached_property
     def measurements(self) -> tuple[Measurement, ...]:
         """All measurements, each key once."""
         by_key = {

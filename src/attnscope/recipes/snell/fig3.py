@@ -61,7 +61,7 @@ class Config(Settings):
 
 
 QUICK = {
-    "seeds": 5,
+    "seeds": 4,
     "steps": 300,
     "batch_size": 64,
     "length": 12,

@@ -64,15 +64,15 @@ class Config(Settings):
 
 
 QUICK = {
-    "seeds": 4,
-    "steps": 250,
+    "seeds": 3,
+    "steps": 200,
     "batch_size": 64,
     "length": 12,
     "hidden": 64,
     "examples": 50,
-    "wanted": 3,
-    "candidates": 6,
-    "wave": 6,
+    "wanted": 2,
+    "candidates": 4,
+    "wave": 4,
     "trials": 1,
     "heads": 3,
     "head_counts": (1, 3),

@@ -59,7 +59,7 @@ class Config(Settings):
 
 QUICK = {
     "seeds": 2,
-    "steps": 400,
+    "steps": 300,
     "length": 12,
     "types": 12,
     "embedding": 64,

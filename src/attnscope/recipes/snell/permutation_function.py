@@ -48,9 +48,9 @@ class Config(Settings):
 
 
 QUICK = {
-    "seeds": 3,
-    "copy_steps": 250,
-    "steps": 500,
+    "seeds": 2,
+    "copy_steps": 200,
+    "steps": 400,
     "batch_size": 64,
     "length": 12,
     "types": 18,
