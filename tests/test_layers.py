@@ -32,8 +32,6 @@ LAYERS = [
 ]
 # What every folder may use; it uses no folder itself.
 FREE = {"attnscope.errors", "attnscope.__version__"}
-# Against the order: it uses what stands at the top of the package, until that is moved.
-TOLERATED = {"attnscope.recipes.reproduction": "attnscope.telling"}
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -86,10 +84,7 @@ def test_every_folder_has_its_place_in_the_order():
 @pytest.mark.parametrize("path", in_folders(), ids=module_name)
 def test_no_module_imports_from_a_folder_below_its_own(path):
     module = module_name(path)
-    found = violations(module, imports_of(path))
-    tolerated = f"{module} imports {TOLERATED[module]}." if module in TOLERATED else "nothing"
-    assert [violation for violation in found if not violation.startswith(tolerated)] == []
-    assert bool(found) == (module in TOLERATED), "take it out of TOLERATED"
+    assert violations(module, imports_of(path)) == []
 
 
 def test_errors_import_nothing_of_the_package():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+
+from attnscope.claims.wording import number, sentence
 
 if TYPE_CHECKING:
     from attnscope.recipes.entry import Entry
@@ -15,24 +17,6 @@ if TYPE_CHECKING:
     from attnscope.runs.result import Measurement
 
 _STYLES = {"holds": "green", "fails": "red", "undecided": "yellow"}
-
-
-def number(value: Any) -> str:
-    """Return a number in at most four digits, as a reader wants it."""
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e6 else f"{value:.3g}"
-    return str(value)
-
-
-def sentence(value: Any) -> str:
-    """Return evidence in one line."""
-    if isinstance(value, dict):
-        return "; ".join(f"{key}: {sentence(part)}" for key, part in value.items())
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(sentence(part) for part in value)}]"
-    return number(value)
 
 
 def recipe_table(recipes: Iterable[Entry]) -> Table:

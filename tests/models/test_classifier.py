@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnscope.data.batch import Example, collate
-from attnscope.data.tasks import KeywordTask
+from attnscope.data.tasks import KeywordTask, PermutationCopy
+from attnscope.errors import UsageError
 from attnscope.models.classifier import ClassifierSpec
 
 SOURCE = KeywordTask(types=9)
@@ -61,3 +62,8 @@ def test_one_direction_knows_only_what_came_before_and_two_know_the_rest():
     assert both.shape[-1] == 8  # "dimension 256" is per direction.
     assert both[0, :, :4].equal(both[1, :, :4])
     assert not both[0, :, 4:].isclose(both[1, :, 4:]).any()
+
+
+def test_more_than_two_labels_are_one_sentence() -> None:
+    with pytest.raises(UsageError, match="not two labels"):
+        ClassifierSpec().build(PermutationCopy(length=3), seed=0)

@@ -13,6 +13,7 @@ from attnscope.data.batch import Batch
 from attnscope.data.corpus import GrammarTranslation
 from attnscope.data.source import Source
 from attnscope.data.tasks import KeywordTask, MixtureCopy, PermutationCopy
+from attnscope.scores.attention import Attention
 from attnscope.training.loop import train_unit
 from attnscope.training.unit import Training, every, merged
 
@@ -124,3 +125,9 @@ def test_training_leaves_threads_and_determinism_as_they_were(tiny, tmp_path):
         assert not torch.are_deterministic_algorithms_enabled()
     finally:
         torch.set_num_threads(threads)
+
+
+def test_two_scores_of_one_name_are_refused() -> None:
+    scores = (Attention(heads=0), Attention(heads=1))
+    with pytest.raises(ValueError, match="one name"):
+        Training(steps=1, batch_size=1, evaluate_at=(), scores=scores)

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from attnscope.data.batch import Batch
 from attnscope.data.randomness import seeded
 from attnscope.data.source import Source
+from attnscope.errors import UsageError
 from attnscope.models.base import ModelSpec
 from attnscope.models.intervention import AttentionRule
 from attnscope.models.recurrence import Cell, Recurrence
@@ -36,6 +37,8 @@ class ClassifierSpec(ModelSpec):
 
     def build(self, source: Source, seed: int) -> Classifier:
         """Return the model, initialised from the unit's seed."""
+        if len(source.output_words) != 2:
+            raise UsageError(f"{source.dataset} has not two labels: this classifier is binary.")
         with seeded("model", seed):
             return Classifier(self, len(source.input_words))
 

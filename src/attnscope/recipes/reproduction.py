@@ -12,12 +12,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from attnscope.claims.wording import number, sentence
 from attnscope.recipes import find
 from attnscope.recipes.recipe import module_of
 from attnscope.recipes.verdicts import Judged, judge, read_results
 from attnscope.runs.atomic import write_bytes, write_json
 from attnscope.runs.result import Measurement, Result, headline
-from attnscope.telling import number, sentence
 
 _PAPERS = {
     "snell": "Approximating How Single Head Attention Learns",

@@ -60,6 +60,6 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     try:
-        return [json.loads(line) for line in path.read_text(encoding="utf8").splitlines()]
+        return [json.loads(line) for line in path.read_text(encoding="utf8").split("\n") if line]
     except ValueError as error:
         raise DamagedFile(f"{path} is truncated or altered ({error}).") from error

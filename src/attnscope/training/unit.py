@@ -39,6 +39,14 @@ class Training(Settings):
     def _in_order(cls, steps: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(sorted(set(steps)))
 
+    @field_validator("scores", mode="after")
+    @classmethod
+    def _distinct_names(cls, scores: tuple[ScoreRule, ...]) -> tuple[ScoreRule, ...]:
+        names = [score.name for score in scores]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two scores would be stored under one name among {names}")
+        return scores
+
     @property
     def schedule(self) -> tuple[int, ...]:
         """The steps of evaluation, the first and the last one included."""
