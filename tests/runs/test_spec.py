@@ -121,7 +121,7 @@ trainings = st.fixed_dictionaries(
         optimizer=st.builds(Adam, lr=st.floats(1e-9, 10)),
         attention=st.dictionaries(st.just("cross"), rules),
         frozen=st.lists(st.sampled_from(["attention", "encoder"]), max_size=2).map(tuple),
-        scores=st.lists(scores, max_size=2).map(tuple),
+        scores=st.lists(scores, max_size=2, unique_by=type).map(tuple),
         dtype=st.sampled_from(["float32", "float64"]),
     )
 )
