@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from attnscope.analysis.comparison import compare
     from attnscope.figures.heatmap import heatmap
     from attnscope.recipes.running import draw, run
     from attnscope.recipes.verdicts import verdicts
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "check_model": "attnscope.scores.contract",
+    "compare": "attnscope.analysis.comparison",
     "draw": "attnscope.recipes.running",
     "heatmap": "attnscope.figures.heatmap",
     "load": "attnscope.training.loading",
@@ -27,7 +29,17 @@ _HOME = {
     "run": "attnscope.recipes.running",
     "verdicts": "attnscope.recipes.verdicts",
 }
-__all__ = ["__version__", "check_model", "draw", "heatmap", "load", "read_score", "run", "verdicts"]
+__all__ = [
+    "__version__",
+    "check_model",
+    "compare",
+    "draw",
+    "heatmap",
+    "load",
+    "read_score",
+    "run",
+    "verdicts",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -47,13 +47,17 @@ class Moments:
         sys.addaudithook(self._audit)
         # Neither of these two is told to audit hooks.
         open_, fsync = builtins.open, os.fsync
-        os.fsync = lambda descriptor: (self.come("fsync"), fsync(descriptor))[1]
+
+        def watched_fsync(descriptor: int) -> None:
+            self.come("fsync")
+            fsync(descriptor)
 
         def watched_open(path: Any, mode: str = "r", *rest: Any, **named: Any) -> Any:
             stream = open_(path, mode, *rest, **named)
             return _Halves(stream, self) if mode == "wb" and self._ours(path) else stream
 
-        builtins.open = watched_open
+        os.fsync = watched_fsync  # type: ignore[assignment]
+        builtins.open = watched_open  # type: ignore[assignment]
 
     def _audit(self, event: str, values: tuple[Any, ...]) -> None:
         if event == "open" and self._ours(values[0]) and values[2] & _FOR_WRITING:

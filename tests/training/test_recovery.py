@@ -118,6 +118,18 @@ def test_altered_file_of_a_finished_unit_is_named_and_the_unit_ends_the_same(
     assert folder.finished() == (True, [])
 
 
+def test_unit_that_is_trained_again_and_stopped_goes_on_like_any_other(
+    unit, tmp_path, expected, numbers
+):
+    folder = train_unit(unit, tmp_path)
+    alter(folder.path / "last.safetensors")
+    stop_at(unit, tmp_path, 6)
+    steps, notes = [], []
+    train_unit(unit, tmp_path, steps.append, notes.append)
+    assert (steps, notes) == ([5, 1, 1, 1], [])
+    assert numbers(folder.path) == expected
+
+
 def test_finished_unit_is_not_trained_again(unit, tmp_path, monkeypatch):
     train_unit(unit, tmp_path)
     monkeypatch.setattr(loop, "_Run", None)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
+import fcntl
 
 import pytest
 
@@ -94,37 +93,40 @@ def test_unit_asked_for_twice_is_trained_once_and_returned_twice(tiny, tmp_path)
     assert len(progress.done) == 1
 
 
-def test_unit_held_elsewhere_is_waited_for_after_all_others(tiny, tmp_path):
+@pytest.fixture
+def hold(tmp_path, monkeypatch):
+    """Hold a unit, as another command would, until it is waited for."""
+
+    def take(unit):
+        lock, flock = unit.folder(tmp_path).lock(), fcntl.flock
+        lock.__enter__()
+
+        def leave_once_waited_for(stream, how):
+            if not how & fcntl.LOCK_NB:
+                lock.__exit__(None, None, None)
+            flock(stream, how)
+
+        monkeypatch.setattr(fcntl, "flock", leave_once_waited_for)
+
+    return take
+
+
+def test_unit_held_elsewhere_is_waited_for_after_all_others(tiny, tmp_path, hold):
     held, free = tiny(seed=0), tiny(seed=1)
-    lock = held.folder(tmp_path).lock()
-
-    class Releasing(Counted):
-        """Ends the other command's work when this one says that it waits for it."""
-
-        def note(self, sentence):
-            super().note(sentence)
-            assert self.done == [free.folder(tmp_path).name]
-            lock.__exit__(None, None, None)
-
-    progress = Releasing()
-    lock.__enter__()
+    names = [unit.folder(tmp_path).name for unit in (held, free)]
+    hold(held)
+    progress = Counted()
     train_units([held, free], tmp_path, 1, progress)
-    assert [held.folder(tmp_path).name in note for note in progress.notes] == [True]
-    assert len(progress.done) == 2
+    assert [names[0] in note for note in progress.notes] == [True]
+    assert progress.done == names[::-1]
     assert progress.steps == 12
 
 
-def test_unit_that_fails_after_the_wait_is_told_like_any_other(tiny, tmp_path):
-    held, bad = tiny(seed=0, optimizer=Adam(lr=1e30)), tiny(seed=1, optimizer=Adam(lr=1e30))
-    lock = held.folder(tmp_path).lock()
-
-    class Releasing(Counted):
-        def note(self, sentence):
-            lock.__exit__(None, None, None)
-
-    lock.__enter__()
+def test_unit_that_fails_after_the_wait_is_told_like_any_other(tiny, tmp_path, hold):
+    held, bad = (tiny(seed=seed, optimizer=Adam(lr=1e30)) for seed in range(2))
+    hold(held)
     with pytest.raises(AttnscopeError, match="2 of 3 units failed"):
-        train_units([held, bad, tiny(seed=2)], tmp_path, 1, Releasing())
+        train_units([held, bad, tiny(seed=2)], tmp_path)
 
 
 def test_notes_of_other_processes_arrive(tiny, tmp_path):
@@ -143,7 +145,7 @@ def test_killed_process_is_one_sentence_that_says_what_to_do(tiny, tmp_path):
     class Killing(Counted):
         def advance(self, steps):
             for process in workers._processes:
-                os.kill(process.pid, signal.SIGKILL)
+                process.kill()
 
     units = [tiny(seed=seed, steps=500) for seed in range(2)]
     with workers, pytest.raises(AttnscopeError, match=r"process died \(exit code -9\).*again"):
