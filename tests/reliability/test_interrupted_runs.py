@@ -33,6 +33,8 @@ def start():
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            # A shell's background job ignores Ctrl-C, and so would all that it starts.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         processes.append(process)
         return process

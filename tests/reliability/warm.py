@@ -8,6 +8,7 @@ the one asked for.
 from __future__ import annotations
 
 import builtins
+import io
 import json
 import os
 import signal
@@ -54,10 +55,10 @@ class Moments:
 
         def watched_open(path: Any, mode: str = "r", *rest: Any, **named: Any) -> Any:
             stream = open_(path, mode, *rest, **named)
-            return _Halves(stream, self) if mode == "wb" and self._ours(path) else stream
+            return _Halves(stream, self) if "w" in mode and self._ours(path) else stream
 
         os.fsync = watched_fsync  # type: ignore[assignment]
-        builtins.open = watched_open  # type: ignore[assignment]
+        builtins.open = io.open = watched_open  # type: ignore[assignment]
 
     def _audit(self, event: str, values: tuple[Any, ...]) -> None:
         if event == "open" and self._ours(values[0]) and values[2] & _FOR_WRITING:
@@ -84,7 +85,7 @@ class _Halves:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
 
-    def write(self, content: bytes) -> None:
+    def write(self, content: Any) -> None:
         self.stream.write(content[: len(content) // 2])
         self.stream.flush()
         self.moments.come("half-written")
