@@ -79,6 +79,13 @@ def test_interrupt_ends_every_process_quietly_and_the_work_goes_on_later(trainin
     assert goes_on()
 
 
+def test_interrupt_while_processes_start_is_as_quiet(start, units, goes_on, tmp_path):
+    process = start(str(WORKERS), str(tmp_path / "runs"), json.dumps(units), "interrupt")
+    words, _ = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, words) == (130, "stopped\n")
+    assert goes_on()
+
+
 def test_killed_command_leaves_no_worker_behind_and_the_work_goes_on_later(training, goes_on):
     training.kill()
     words, _ = training.communicate(timeout=PATIENCE)

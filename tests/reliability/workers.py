@@ -1,14 +1,19 @@
-"""Trains two units in two processes, while a third one is idle, until a signal ends it."""
+"""Trains two units in two processes, while a third one is idle, until a signal ends it.
+
+With ``interrupt`` as its third argument, Ctrl-C comes while the server that its workers are forked
+from is importing what they need.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
+from attnscope.training import spread
 from attnscope.training.kinds import read_unit
 from attnscope.training.progress import Silent
-from attnscope.training.spread import Workers
 
 
 class Held(Silent):
@@ -20,8 +25,12 @@ class Held(Silent):
 
 
 if __name__ == "__main__":
+    if sys.argv[3:] == ["interrupt"]:
+        paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+        os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+        spread._PRELOADED.append("ctrl_c")
     try:
-        with Workers(Path(sys.argv[1]), 3) as three:
+        with spread.Workers(Path(sys.argv[1]), 3) as three:
             three.train([read_unit(unit) for unit in json.loads(sys.argv[2])], Held())
     except KeyboardInterrupt:
         print("stopped")

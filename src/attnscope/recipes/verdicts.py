@@ -94,7 +94,8 @@ def _judge(entry: CatalogueEntry, rule: Predicate | None, results: list[Result])
     missing = Decision(Verdict.UNDECIDED, note=f"no finished run of {', '.join(entry.recipes)}")
     decision = rule(pool) if rule and pool.results else missing
     provisional = not full and bool(quick) and rule is not None
-    note = " ".join(part for part in (decision.note, _QUICK if provisional else "") if part)
+    notes = (decision.note, _QUICK if provisional else "")
+    note = " ".join(f"{part.removesuffix('.')}." for part in notes if part)
     return Judged(
         id=entry.id,
         verdict=Verdict.UNDECIDED if provisional else decision.verdict,
