@@ -7,11 +7,11 @@ what is loaded only once, are not counted.
 
 from __future__ import annotations
 
-import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
@@ -53,23 +53,19 @@ def two_threads(seed: int, workspace: Path) -> None:
 
 def main() -> int:
     """Print the ratio and return the exit code."""
-    ratios = []
+    one_process, two_processes = [], []
     with tempfile.TemporaryDirectory() as folder:
         alone, together = Path(folder, "alone"), Path(folder, "together")
         with Workers(together, 2) as workers:
             for turn in range(ROUNDS + 1):
                 pair = [unit(2 * turn), unit(2 * turn + 1)]
-                one_process = 2 * seconds(lambda seed=turn: two_threads(seed, alone))  # type: ignore[misc]
-                two_processes = seconds(lambda units=pair: workers.train(units))  # type: ignore[misc]
-                ratios.append(one_process / two_processes)
-                if turn:
-                    print(
-                        f"two seeds: {one_process:.2f} s in one process of two threads, "
-                        f"{two_processes:.2f} s in two processes of one thread"
-                    )
-    ratio = statistics.median(ratios[1:])
-    print(f"processes: {ratio:.1f}x (at least {PROMISED})")
-    return 0 if ratio >= PROMISED else 1
+                one_process.append(2 * seconds(partial(two_threads, turn, alone)))
+                two_processes.append(seconds(partial(workers.train, pair)))
+    # The fastest rounds: other work on the machine slows two threads down far more than one.
+    one, two = min(one_process[1:]), min(two_processes[1:])
+    print(f"two seeds: {one:.2f} s in one process, {two:.2f} s in two")
+    print(f"processes: {one / two:.1f}x (at least {PROMISED})")
+    return 0 if one / two >= PROMISED else 1
 
 
 if __name__ == "__main__":

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from attnscope.data.source import Source
 from attnscope.data.tasks import KeywordTask, PermutationCopy, SampledCopy
-from attnscope.data.vocabulary import Vocabulary
 from attnscope.models.base import parameter_count
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.proxy import ProxySpec
@@ -27,30 +25,12 @@ small = pytest.mark.parametrize(
 )
 
 
-class Words(Source):
-    """A corpus of which only the number of its words is known."""
-
-    count: int
-
-    @classmethod
-    def of(cls, count: int) -> Words:
-        return cls.model_construct(count=count)
-
-    @property
-    def input_words(self) -> Vocabulary:
-        return Vocabulary(tuple(str(word) for word in range(self.count)))
-
-    @property
-    def output_words(self) -> Vocabulary:
-        return Vocabulary(("negative", "positive"))
-
-
 def test_the_copying_model_has_the_authors_1337130_parameters():
     assert parameter_count(Seq2SeqSpec().build(PermutationCopy(length=40), 0)) == 1_337_130
 
 
 def test_the_classifier_has_the_published_parameters_without_embeddings():
-    model = ClassifierSpec().build(Words.of(10), 0)
+    model = ClassifierSpec().build(KeywordTask(types=10), 0)
     assert parameter_count(model) - parameter_count(model.embedding) == 1_274_882
 
 
@@ -67,7 +47,7 @@ def test_the_classifier_has_the_published_parameters_without_embeddings():
     ],
 )
 def test_the_classifier_has_the_published_parameters_on_every_corpus(words, published):
-    assert parameter_count(ClassifierSpec().build(Words.of(words), 0)) == published
+    assert parameter_count(ClassifierSpec().build(KeywordTask(types=words), 0)) == published
 
 
 def test_the_proxy_has_an_embedding_and_one_map_without_bias():

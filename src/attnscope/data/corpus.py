@@ -6,6 +6,7 @@ examples of an order that is drawn anew for every epoch from the seed alone.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import Literal
@@ -26,14 +27,14 @@ class Corpus(Source):
     """A finite set of examples with a training and a validation part."""
 
     @property
+    @abstractmethod
     def training_examples(self) -> Sequence[Example]:
         """What is trained on."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def validation_examples(self) -> Sequence[Example]:
         """What is evaluated on."""
-        raise NotImplementedError
 
     def training_batch(self, seed: int, step: int, size: int) -> Batch:
         """Return the examples at places step·size, … of the seed's endless shuffled stream."""

@@ -6,6 +6,8 @@ every seed, so that scores of different units can be compared example by example
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from attnscope.data.batch import Batch
 from attnscope.data.vocabulary import Vocabulary
 from attnscope.errors import UsageError
@@ -16,32 +18,32 @@ class Source(Spec):
     """Root of all tasks and corpora."""
 
     @property
+    @abstractmethod
     def dataset(self) -> str:
         """The name that measurements carry."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def input_words(self) -> Vocabulary:
         """Input types."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def output_words(self) -> Vocabulary:
         """Output types; for classification, the labels."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def boundaries(self) -> tuple[int, int] | None:
         """The output ids that start and end a sequence; None for classification."""
-        raise NotImplementedError
 
+    @abstractmethod
     def training_batch(self, seed: int, step: int, size: int) -> Batch:
         """Return the batch of a training step."""
-        raise NotImplementedError
 
+    @abstractmethod
     def evaluation_batch(self, count: int) -> Batch:
         """Return the first ``count`` held-out examples (fewer if there are fewer)."""
-        raise NotImplementedError
 
     def encode(self, text: str) -> list[int]:
         """Return the input ids of a sentence, as the model was trained to read it."""

@@ -7,6 +7,7 @@ neither.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Literal
 
 import torch
@@ -23,9 +24,9 @@ from attnscope.data.vocabulary import Vocabulary
 class GeneratedTask(Source):
     """A source that draws fresh examples for every step."""
 
+    @abstractmethod
     def draw(self, stream: torch.Generator, ids: Int[Tensor, " batch"]) -> Batch:
         """Draw one example per id."""
-        raise NotImplementedError
 
     def training_batch(self, seed: int, step: int, size: int) -> Batch:
         """Return fresh examples; ids are unique within a seed."""
@@ -51,13 +52,13 @@ class CopyTask(GeneratedTask):
     length: int = Field(40, ge=1)
 
     @property
+    @abstractmethod
     def types(self) -> int:
         """Number of word types, EOS and SOS aside."""
-        raise NotImplementedError
 
+    @abstractmethod
     def draw_words(self, stream: torch.Generator, size: int) -> Int[Tensor, "batch word"]:
         """Draw the words of ``size`` sequences."""
-        raise NotImplementedError
 
     @property
     def order(self) -> Int[Tensor, " word"]:

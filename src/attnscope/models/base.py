@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from torch import nn
 
 from attnscope.data.source import Source
@@ -11,9 +13,9 @@ from attnscope.runs.spec import Spec
 class ModelSpec(Spec):
     """Root of the models that a configuration can name."""
 
+    @abstractmethod
     def build(self, source: Source, seed: int) -> nn.Module:
         """Return a freshly initialised model for the types of a source."""
-        raise NotImplementedError
 
 
 def parameter_count(model: nn.Module) -> int:

@@ -7,6 +7,7 @@ context map of its own, and heads are averaged.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import torch
@@ -19,7 +20,7 @@ States = Float[Tensor, "batch inp state"]
 Values = Float[Tensor, "batch heads inp value"]
 
 
-class Heads(nn.Module):
+class Heads(nn.Module, ABC):
     """K bilinear heads; subclasses say what they attend to and how their contexts are joined.
 
     Parameters
@@ -46,13 +47,13 @@ class Heads(nn.Module):
         """Return W s + b for every head."""
         return torch.stack([head(states) for head in self.query_maps], 1)
 
+    @abstractmethod
     def values(self, states: States) -> Values:
         """Return what each head's context is a mean of."""
-        raise NotImplementedError
 
+    @abstractmethod
     def merge(self, context: Float[Tensor, "*any heads value"]) -> Float[Tensor, "*any context"]:
         """Join the heads' contexts."""
-        raise NotImplementedError
 
 
 class SummedHeads(Heads):

@@ -7,6 +7,7 @@ weights.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -28,9 +29,9 @@ AttentionRule = Callable[[Tensor, Tensor, Tensor], Tensor]
 class Intervention(Spec):
     """Root of the rules that a configuration can name."""
 
+    @abstractmethod
     def __call__(self, logits: Logits, mask: Mask, ids: Ids) -> Weights:
         """Return the weights for the logits of a batch."""
-        raise NotImplementedError
 
 
 class Learned(Intervention):

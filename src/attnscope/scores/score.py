@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,17 +96,17 @@ class ScoreRule(Spec):
     """Root of the scores that a configuration can name."""
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """The name under which the score is stored."""
-        raise NotImplementedError
 
     def mask(self, trace: Trace) -> Bool[Tensor, "batch inp"]:
         """Return the input positions where the score means something."""
         return trace.batch.input_mask
 
+    @abstractmethod
     def values(self, model: AttentionModel, trace: Trace) -> Float[Tensor, "batch out inp"]:
         """Read the score off a model and one of its traces."""
-        raise NotImplementedError
 
     def read(self, model: AttentionModel, trace: Trace) -> Score:
         """Return the score on the trace's batch, 0 outside the masks."""

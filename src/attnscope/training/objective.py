@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Literal
 
@@ -19,11 +20,11 @@ class Term(Spec):
 
     weight: float = 1.0
 
+    @abstractmethod
     def __call__(
         self, model: AttentionModel, batch: Batch, trace: Trace, generator: torch.Generator
     ) -> Float[Tensor, ""]:
         """Return the term's value, before its weight."""
-        raise NotImplementedError
 
 
 class Likelihood(Term):

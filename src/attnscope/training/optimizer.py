@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Literal
 
@@ -17,9 +18,9 @@ from attnscope.runs.tensors import Arrays
 class OptimizerSpec(Spec):
     """Root of the optimisers."""
 
+    @abstractmethod
     def build(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
         """Return the optimiser of some parameters."""
-        raise NotImplementedError
 
 
 class Adam(OptimizerSpec):
