@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import subprocess
+import sys
 
 import pytest
 
@@ -158,3 +160,46 @@ def test_processes_end_with_their_block(tiny, tmp_path):
         processes = list(workers._processes)
         assert all(process.is_alive() for process in processes)
     assert not any(process.is_alive() for process in processes)
+
+
+SCRIPT = """
+from pathlib import Path
+import sys
+from attnscope.data.tasks import PermutationCopy
+from attnscope.models.seq2seq import Seq2SeqSpec
+from attnscope.training.spread import train_units
+from attnscope.training.unit import Training, Unit
+
+print("the script runs")
+task = PermutationCopy(length=5)
+"""
+TRAIN = """
+model = Seq2SeqSpec(embedding=8, hidden=8)
+training = Training(steps=3, batch_size=4, evaluate_at=())
+units = [Unit(source=task, model=model, training=training, seed=seed) for seed in range(2)]
+print(len(train_units(units, Path(sys.argv[1]), 2)))
+"""
+OWN_TASK = """
+class OwnTask(PermutationCopy):
+    kind: str = "own"
+
+task = OwnTask(length=5)
+if __name__ == "__main__":
+"""
+
+
+def run_script(tmp_path, text):
+    (tmp_path / "script.py").write_text(text)
+    command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "runs")]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_script_that_does_not_ask_whether_it_is_the_main_one_is_not_run_again(tmp_path):
+    assert run_script(tmp_path, SCRIPT + TRAIN) == "the script runs\n2\n"
+
+
+def test_what_a_script_defines_can_be_trained_side_by_side(tmp_path):
+    guarded = TRAIN.replace("\n", "\n    ")
+    lines = run_script(tmp_path, SCRIPT + OWN_TASK + guarded).splitlines()
+    assert lines[-1] == "2"
+    assert len(list((tmp_path / "runs" / "units").iterdir())) == 2

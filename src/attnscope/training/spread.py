@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import queue
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from attnscope.errors import AttnscopeError, UnitLocked
@@ -100,7 +103,7 @@ class Workers:
             yield unit, *_attempt(unit, self.workspace, progress.advance, progress.note)
 
     def _side_by_side(self, units: list[Unit], progress: Progress) -> Iterator[Told]:
-        self._start()
+        self._start(units)
         for index, unit in enumerate(units):
             self._todo.put((index, unit))
         unfinished = len(units)
@@ -114,13 +117,13 @@ class Workers:
                 unfinished -= 1
                 yield units[index], status, content
 
-    def _start(self) -> None:
+    def _start(self, units: list[Unit]) -> None:
         if self._processes:
             return
         self._todo, self._told = self._context.Queue(), self._context.Queue()
         arguments = (self._todo, self._told, self.workspace)
         # A process that is still starting is not known yet, and so could not be ended.
-        with _interrupt_put_off():
+        with _interrupt_put_off(), _script_left_alone(units):
             for _ in range(self.jobs):
                 process = self._context.Process(target=_work, args=arguments, daemon=True)
                 process.start()
@@ -181,6 +184,22 @@ def _interrupt_put_off() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         if came:
             signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def _script_left_alone(units: list[Unit]) -> Iterator[None]:
+    """Keep processes started in the block from running the user's script, as Python has them do.
+
+    A script that calls attnscope and does not ask ``if __name__ == "__main__"`` would start over in
+    each of them. Only those that train what the script itself defines need it.
+    """
+    script = sys.modules["__main__"]
+    if b"__main__" not in pickle.dumps(units):
+        sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 def _work(todo: Any, told: Any, workspace: Path) -> None:
