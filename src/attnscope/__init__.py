@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from attnscope.analysis.comparison import compare
+    from attnscope.data.making import write_corpus
     from attnscope.figures.heatmap import heatmap
     from attnscope.recipes.running import draw, run
     from attnscope.recipes.verdicts import verdicts
@@ -28,6 +29,7 @@ _HOME = {
     "read_score": "attnscope.scores.score",
     "run": "attnscope.recipes.running",
     "verdicts": "attnscope.recipes.verdicts",
+    "write_corpus": "attnscope.data.making",
 }
 __all__ = [
     "__version__",
@@ -39,6 +41,7 @@ __all__ = [
     "read_score",
     "run",
     "verdicts",
+    "write_corpus",
 ]
 
 

@@ -1,4 +1,4 @@
-"""The command line: ``list``, ``run``, ``claims``. Every verb is also one Python call.
+"""The command line: ``list``, ``run``, ``claims``, ``data``. Every verb is also one Python call.
 
 Nothing heavy is imported before a verb needs it, so that ``--help`` and ``list`` answer at once.
 """
@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from attnscope.cli_data import data_app, use_data
 from attnscope.errors import AttnscopeError, UsageError
 
 app = typer.Typer(
@@ -20,6 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="How attention was learned, and whether it can be trusted as an explanation.",
 )
+app.add_typer(data_app, name="data")
 _debug = False
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
@@ -62,6 +64,7 @@ def run(
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     jobs: Annotated[int | None, typer.Option(help="Units trained side by side.")] = None,
+    data: Annotated[Path | None, typer.Option(help="Folder of corpora.")] = None,
     out: Annotated[Path, typer.Option(help="The workspace.")] = Path("runs"),
     as_json: Json = False,
 ) -> None:
@@ -69,6 +72,7 @@ def run(
     from attnscope.recipes import find
 
     find(recipe)
+    use_data(data)
     given = dict(_setting(text) for text in settings or [])
     from rich.console import Console
 

@@ -1,0 +1,115 @@
+"""The verbs about corpora: ``data list``, ``data check``, ``data fetch``.
+
+They are `attnscope.data.known.listing`, `attnscope.data.selection.check` and
+`attnscope.data.known.fetch` in Python. Nothing heavy is imported before a verb needs it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from attnscope.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from attnscope.data.selection import Count
+
+data_app = typer.Typer(no_args_is_help=True, help="Corpora: what there is, whether it is sound.")
+
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+_Folder = Annotated[
+    Path | None, typer.Option("--data", help="Folder of corpora (default: $ATTNSCOPE_DATA).")
+]
+
+
+def use_data(folder: Path | None) -> None:
+    """Let ``folder`` be the data folder of this process and of those it starts."""
+    if folder is None:
+        return
+    if not folder.is_dir():
+        raise UsageError(f"--data {folder} is not a folder.")
+    os.environ["ATTNSCOPE_DATA"] = str(folder.resolve())
+
+
+@data_app.command("list")
+def list_(data: _Folder = None, as_json: _Json = False) -> None:
+    """Show the corpora: what each is, where it is, how many examples it has."""
+    use_data(data)
+    from attnscope.data.known import listing
+
+    rows = listing()
+    if as_json:
+        from dataclasses import asdict
+
+        print(json.dumps([asdict(row) for row in rows], indent=1))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="Corpora", title_justify="left")
+    table.add_column("corpus", no_wrap=True)
+    for column in ("task", "what it is", "where"):
+        table.add_column(column)
+    for column in ("train", "val"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        sizes = ("" if size is None else f"{size:,}" for size in (row.train, row.val))
+        table.add_row(row.name, row.task, row.title, row.where, *sizes)
+    Console().print(table)
+
+
+@data_app.command()
+def check(
+    corpus: Annotated[str, typer.Argument(help="A known name, or a folder.")],
+    data: _Folder = None,
+    as_json: _Json = False,
+) -> None:
+    """Read all of a corpus: splits, classes, what the selection leaves out and why."""
+    use_data(data)
+    from attnscope.data.selection import check as check_corpus
+
+    checked = check_corpus(corpus)
+    if as_json:
+        from dataclasses import asdict
+
+        print(json.dumps(asdict(checked), indent=1, ensure_ascii=False))
+        return
+    print(f"{checked.name}: {checked.task}, {checked.path}")
+    print("In the files")
+    _print_counts(checked.splits)
+    print("Used")
+    _print_counts(checked.selected)
+    if checked.dropped:
+        print("Left out")
+        for reason, count in checked.dropped.items():
+            print(f"  {reason}: {count:,}")
+    if checked.digest:
+        print(f"Digest: {checked.digest}")
+    if checked.deviation:
+        print(f"Deviation: {checked.deviation}")
+
+
+@data_app.command()
+def fetch(
+    corpus: Annotated[str, typer.Argument(help="A known name, for example multi30k-de-en.")],
+) -> None:
+    """Fetch a corpus into the cache: pinned files, or from the hub (extra hub)."""
+    from attnscope.data.known import fetch as fetch_corpus
+
+    for path in fetch_corpus(corpus):
+        print(f"Corpus: {path}")
+        differs = json.loads((path / "meta.json").read_text(encoding="utf8")).get("differs")
+        if differs:
+            print(differs)
+
+
+def _print_counts(counts: Mapping[str, Count]) -> None:
+    for split, count in counts.items():
+        of = ", ".join(f"{name} {number:,}" for name, number in count.of.items())
+        print(f"  {split}: {count.n:,}{f' ({of})' if of else ''}")

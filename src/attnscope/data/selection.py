@@ -1,0 +1,257 @@
+"""What of a corpus is used: the paper's rules of selection (snell A.5, A.8), counted.
+
+Classes, lengths and the sample of validation examples come from the corpus's definition; whatever
+they leave out is counted by its reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import torch
+
+from attnscope.data.folder import META, CorpusError, CorpusFolder, Labelled, Pair
+from attnscope.data.known import CorpusDefinition, definition, locate
+from attnscope.data.randomness import generator
+from attnscope.data.tokens import TOKENISERS
+from attnscope.errors import UsageError, suggestion
+
+R = TypeVar("R", Labelled, Pair)
+Words = Callable[[str], Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Selected(Generic[R]):
+    """The examples that are used.
+
+    Attributes
+    ----------
+    train, val
+        Labelled texts, their labels counted among ``labels``, or pairs, in the order of the files.
+    labels
+        Names of the classes; empty for pairs.
+    dropped
+        How many were left out, by split and reason.
+    digest
+        Twelve hexadecimal digits that change when labels, texts or their order do.
+    """
+
+    train: tuple[R, ...]
+    val: tuple[R, ...]
+    labels: tuple[str, ...]
+    dropped: Mapping[str, int]
+    digest: str
+
+
+def select(definition: CorpusDefinition, words: Words) -> Selected[Labelled] | Selected[Pair]:
+    """Read a corpus and keep what its definition asks for.
+
+    Parameters
+    ----------
+    definition
+        The corpus.
+    words
+        The tokeniser: it decides how long a text is and whether it has a word at all.
+    """
+    folder = locate(definition)
+    if definition.task == "alignment":
+        raise UsageError(
+            f"{definition.name} has gold alignments and nothing to train on; give it to "
+            f"snell/alignment."
+        )
+    dropped: dict[str, int] = {}
+    if definition.task == "translation":
+        languages = (definition.source, definition.target)
+        return _selected(
+            definition,
+            lambda split: folder.pairs(split, *languages),
+            lambda pair: (pair.source, pair.target),
+            words,
+            (),
+            dropped,
+        )
+    new = _renumbering(definition, folder)
+    labels = tuple(label for label, _ in definition.classes) or folder.labels
+
+    def labelled(split: str) -> list[Labelled]:
+        texts = folder.labelled(split)
+        kept = [replace(text, label=new[text.label]) for text in texts if text.label in new]
+        _count(dropped, definition, split, "class not used", len(texts) - len(kept))
+        return kept
+
+    return _selected(definition, labelled, lambda text: (text.text,), words, labels, dropped)
+
+
+def _selected(
+    definition: CorpusDefinition,
+    read: Callable[[str], list[R]],
+    texts_of: Callable[[R], tuple[str, ...]],
+    words: Words,
+    labels: tuple[str, ...],
+    dropped: dict[str, int],
+) -> Selected[R]:
+    parts = []
+    for split in (definition.train, definition.val):
+        kept = _with_words(read(split), texts_of, words, definition, split, dropped)
+        if split == definition.val:
+            kept = _sampled(kept, definition, split, dropped)
+        if not kept:
+            raise CorpusError(
+                f"The selection of {definition.name} leaves nothing of its split {split!r} "
+                f"({', '.join(f'{count} × {reason}' for reason, count in dropped.items())})."
+            )
+        parts.append(tuple(kept))
+    train, val = parts
+    return Selected(train, val, labels, dropped, _digest(labels, train, val))
+
+
+def _with_words(
+    records: list[R],
+    texts_of: Callable[[R], tuple[str, ...]],
+    words: Words,
+    definition: CorpusDefinition,
+    split: str,
+    dropped: dict[str, int],
+) -> list[R]:
+    lengths = [[len(words(text)) for text in texts_of(record)] for record in records]
+    limit = definition.shorter_than
+    empty = [min(counts) == 0 for counts in lengths]
+    long = [limit is not None and max(counts) >= limit for counts in lengths]
+    _count(dropped, definition, split, "no word in the text", sum(empty))
+    _count(dropped, definition, split, f"{limit} words or more", sum(long))
+    return [
+        record
+        for record, without, beyond in zip(records, empty, long, strict=True)
+        if not without and not beyond
+    ]
+
+
+def _sampled(
+    records: list[R], definition: CorpusDefinition, split: str, dropped: dict[str, int]
+) -> list[R]:
+    limit = definition.validation_limit
+    if limit is None or len(records) <= limit:
+        return records
+    _count(dropped, definition, split, f"beyond {limit} sampled", len(records) - limit)
+    order = torch.randperm(len(records), generator=generator("validation", definition.name))
+    return [records[place] for place in sorted(order[:limit].tolist())]
+
+
+def _count(
+    dropped: dict[str, int], definition: CorpusDefinition, split: str, reason: str, count: int
+) -> None:
+    part = "train" if split == definition.train else "val"
+    if count:
+        dropped[f"{part}: {reason}"] = count
+
+
+def _renumbering(definition: CorpusDefinition, folder: CorpusFolder) -> dict[int, int]:
+    """Return the new index of each old label that is used."""
+    if not definition.classes:
+        return {index: index for index in range(len(folder.labels))}
+    old = {name: index for index, name in enumerate(folder.labels)}
+    for _, names in definition.classes:
+        for name in names:
+            if name not in old:
+                raise CorpusError(
+                    f"{folder.path / META} names no label {name!r}, which {definition.name} uses; "
+                    f"{suggestion(name, old)}"
+                )
+    classes = enumerate(definition.classes)
+    return {old[name]: index for index, (_, names) in classes for name in names}
+
+
+def _digest(labels: tuple[str, ...], *parts: Iterable[Labelled | Pair]) -> str:
+    digest = hashlib.sha256(json.dumps(labels).encode())
+    for part in parts:
+        rows = [
+            (row.label, row.text) if isinstance(row, Labelled) else (row.source, row.target)
+            for row in part
+        ]
+        digest.update(json.dumps(rows).encode())
+    return digest.hexdigest()[:12]
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many examples, and how many of each class (or links of each sort, for alignments)."""
+
+    n: int
+    of: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A corpus that was read from end to end.
+
+    Attributes
+    ----------
+    name, path, task, deviation
+        As in its definition.
+    splits
+        What the files hold.
+    selected
+        What is used.
+    dropped, digest
+        As in `Selected`; empty for alignments.
+    """
+
+    name: str
+    path: str
+    task: str
+    deviation: str
+    splits: Mapping[str, Count]
+    selected: Mapping[str, Count]
+    dropped: Mapping[str, int]
+    digest: str
+
+
+def check(name: str | Path) -> Checked:
+    """Read all of a corpus and say what is in it, what is used and what is left out.
+
+    Parameters
+    ----------
+    name
+        A known corpus or the user's own folder.
+
+    Raises
+    ------
+    CorpusError
+        If anything in it is malformed.
+    """
+    corpus = definition(name)
+    folder = locate(corpus)
+    splits = {split: _counted(folder, split) for split in folder.splits}
+    about = (corpus.name, str(folder.path), corpus.task, corpus.deviation, splits)
+    if corpus.task == "alignment":
+        return Checked(*about, {"val": splits[corpus.val]}, {}, "")
+    selected = select(corpus, TOKENISERS[corpus.tokens])
+    used = {
+        "train": _per_class(selected.train, selected.labels),
+        "val": _per_class(selected.val, selected.labels),
+    }
+    return Checked(*about, used, selected.dropped, selected.digest)
+
+
+def _counted(folder: CorpusFolder, split: str) -> Count:
+    if folder.kind == "classification":
+        return _per_class(folder.labelled(split), folder.labels)
+    first, *others = folder.languages
+    if folder.kind == "translation":
+        read = [folder.pairs(split, first, other) for other in others]
+        return _per_class(read[0], ())
+    aligned = folder.aligned(split, first, others[0])
+    sure = sum(len(pair.sure) for pair in aligned)
+    possible = sum(len(pair.possible) for pair in aligned)
+    return Count(len(aligned), {"sure links": sure, "possible links": possible})
+
+
+def _per_class(records: Sequence[Labelled | Pair], labels: tuple[str, ...]) -> Count:
+    counts = Counter(row.label for row in records if isinstance(row, Labelled))
+    return Count(len(records), {name: counts[index] for index, name in enumerate(labels)})

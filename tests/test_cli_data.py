@@ -1,0 +1,130 @@
+"""``attnscope data``: every verb answers in words and in JSON, a mistake is one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from attnscope.cli import app
+from attnscope.cli_data import use_data
+from attnscope.data.known import listing
+from attnscope.data.making import write_corpus
+from attnscope.errors import AttnscopeError, UsageError
+
+ROWS = [(f"a film of number {n}", ("bad", "good")[n % 2]) for n in range(40)]
+
+
+@pytest.fixture(autouse=True)
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ATTNSCOPE_CACHE", str(tmp_path / "cache"))
+    # Set first, so that what a command sets is undone after the test.
+    monkeypatch.setenv("ATTNSCOPE_DATA", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "200")
+    return tmp_path
+
+
+def told(*arguments: str) -> str:
+    done = CliRunner().invoke(app, ["data", *arguments], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.stdout
+
+
+def attnscope(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "attnscope", *arguments],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        timeout=120,
+        check=False,
+    )
+
+
+def test_list_shows_every_corpus_in_words_and_in_json(places: Path):
+    write_corpus(places / "mine", ROWS)
+    names = [row.name for row in listing()]
+    assert {"sst", "mine", "grammar-translation"} <= set(names)
+    assert all(name in told("list") for name in names)
+    rows = json.loads(told("list", "--json"))
+    assert [row["name"] for row in rows] == names
+    assert set(rows[0]) == {"name", "task", "title", "where", "train", "val"}
+
+
+def test_check_shows_splits_classes_and_digest(places: Path):
+    write_corpus(places / "mine", ROWS)
+    checked = json.loads(told("check", "mine", "--json"))
+    counts = checked["splits"]["train"]["of"]
+    assert sum(part["n"] for part in checked["splits"].values()) == 40
+    words = told("check", str(places / "mine"))
+    assert f"(bad {counts['bad']}, good {counts['good']})" in words
+    assert f"Digest: {checked['digest']}" in words
+
+
+def test_check_shows_what_is_left_out_and_why(places: Path):
+    write_corpus(places / "mine", [*ROWS, ("?!", "bad")])
+    assert ": no word in the text: 1" in told("check", "mine")
+
+
+def test_data_takes_another_folder_of_corpora(places: Path):
+    write_corpus(places / "elsewhere" / "theirs", ROWS)
+    assert "theirs" in told("list", "--data", str(places / "elsewhere"))
+
+
+def test_a_malformed_corpus_is_one_sentence_and_exit_1(places: Path):
+    write_corpus(places / "mine", ROWS)
+    (places / "mine" / "train.jsonl.gz").write_bytes(b"no gzip")
+    done = attnscope("data", "check", "mine")
+    assert done.returncode == 1
+    (sentence,) = done.stderr.splitlines()
+    assert sentence.startswith(f"attnscope: {places}/mine/train.jsonl.gz is not sound gzip")
+
+
+def test_an_unknown_corpus_is_one_sentence_and_exit_1():
+    done = attnscope("data", "check", "imbd")
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "did you mean 'imdb'?" in done.stderr
+
+
+def test_fetch_prints_the_folders_and_what_differs(places: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = write_corpus(places / "fetched", ROWS)
+    meta = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps(meta | {"differs": "The test part alone."}))
+    monkeypatch.setattr("attnscope.data.known.fetch", lambda name: [folder])
+    assert told("fetch", "sst") == f"Corpus: {folder}\nThe test part alone.\n"
+
+
+def test_what_cannot_be_fetched_is_one_sentence():
+    with pytest.raises(AttnscopeError, match="yelp is neither pinned nor on the hub"):
+        told("fetch", "yelp")
+
+
+def test_run_refuses_a_data_folder_that_does_not_exist():
+    with pytest.raises(UsageError, match=r"^--data nowhere is not a folder\.$"):
+        CliRunner().invoke(app, ["run", "snell/fig3", "--data", "nowhere"], catch_exceptions=False)
+
+
+def test_the_data_folder_of_a_run_is_that_of_every_process_it_starts(places: Path):
+    (places / "other").mkdir()
+    use_data(places / "other")
+    assert os.environ["ATTNSCOPE_DATA"] == str(places / "other")
+    use_data(None)
+    assert os.environ["ATTNSCOPE_DATA"] == str(places / "other")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["list"], ["check", "--help"]])
+def test_help_and_list_answer_without_torch(arguments: list[str]):
+    code = (
+        "import sys, attnscope.cli as cli\n"
+        f"sys.argv = ['attnscope', 'data', *{arguments!r}]\n"
+        "try:\n    cli.main()\nexcept SystemExit:\n    pass\n"
+        "sys.exit(9 if 'torch' in sys.modules else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == 0
