@@ -11,6 +11,7 @@ from attnscope.data.batch import Example, collate
 from attnscope.data.tasks import KeywordTask, PermutationCopy
 from attnscope.errors import UsageError
 from attnscope.models.classifier import ClassifierSpec
+from attnscope.models.embedding import RandomEmbeddings, VectorEmbeddings
 
 SOURCE = KeywordTask(types=9)
 BATCH = collate([Example(0, [3, 1, 4, 1, 5], [0], [1]), Example(1, [2, 7], [0], [0])])
@@ -67,3 +68,35 @@ def test_one_direction_knows_only_what_came_before_and_two_know_the_rest():
 def test_more_than_two_labels_are_one_sentence() -> None:
     with pytest.raises(UsageError, match="not two labels"):
         ClassifierSpec().build(PermutationCopy(length=3), seed=0)
+
+
+def test_a_seed_still_gives_the_model_that_it_always_gave():
+    spec = ClassifierSpec(embedding=5, hidden=4, attention_hidden=3)
+    state = spec.build(SOURCE, 0).state_dict()
+    # Sums of sizes before the start of the embeddings was a choice: stored units rest on them.
+    pinned = {
+        "embedding.weight": 36.0934357,
+        "encoder.layer.weight_ih_l0": 20.3703189,
+        "encoder.layer.weight_hh_l0_reverse": 15.0269809,
+        "attention.0.weight": 3.2175790,
+        "output.weight": 0.9193727,
+    }
+    for name, size in pinned.items():
+        assert state[name].abs().sum().item() == pytest.approx(size, abs=1e-4)
+
+
+def test_a_configuration_from_before_starts_at_random():
+    assert ClassifierSpec.model_validate({"kind": "classifier"}).vectors == RandomEmbeddings()
+
+
+def test_word_vectors_change_the_embeddings_alone(tmp_path):
+    (tmp_path / "vectors.txt").write_text("3 1 2 3 4 5\n7 5 4 3 2 1\n")
+    spec = ClassifierSpec(embedding=5, hidden=4, attention_hidden=3)
+    chosen = spec.model_copy(
+        update={"vectors": VectorEmbeddings(path=str(tmp_path / "vectors.txt"))}
+    )
+    random, given = (s.build(SOURCE, 0).state_dict() for s in (spec, chosen))
+    assert [name for name in random if not random[name].equal(given[name])] == ["embedding.weight"]
+    three, seven = (SOURCE.input_words.id(word) for word in "37")
+    assert given["embedding.weight"][three].tolist() == [1, 2, 3, 4, 5]
+    assert given["embedding.weight"][seven].tolist() == [5, 4, 3, 2, 1]

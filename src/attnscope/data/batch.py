@@ -5,9 +5,10 @@ Classification is translation with one output position (snell §2.4): its target
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
@@ -57,23 +58,56 @@ class Batch:
         """Return some of the examples, with their padding."""
         return replace(self, **{f.name: getattr(self, f.name)[index] for f in fields(self)})
 
+    def trimmed(self) -> Batch:
+        """Return the batch without the padding that all its examples share."""
+        inp, out = int(self.input_lengths.max()), int(self.target_lengths.max())
+        return replace(
+            self,
+            inputs=self.inputs[:, :inp],
+            decoder_inputs=self.decoder_inputs[:, :out],
+            targets=self.targets[:, :out],
+            gold=self.gold[:, :out],
+        )
+
+    def by_length(
+        self, rows_for: Callable[[int, int], int]
+    ) -> Iterator[tuple[Int[Tensor, " row"], Batch]]:
+        """Yield all examples in batches of like length, each with the rows that it came from.
+
+        Parameters
+        ----------
+        rows_for
+            How many examples of at most this input and output length make a batch.
+        """
+        longest = torch.maximum(self.input_lengths, self.target_lengths)
+        order = longest.argsort(stable=True, descending=True)
+        while len(order):
+            inp = int(self.input_lengths[order].max())
+            out = int(self.target_lengths[order].max())
+            size = max(1, rows_for(inp, out))
+            rows, order = order[:size], order[size:]
+            yield rows, self.rows(rows).trimmed()
+
+
+Ids = Sequence[int] | np.ndarray
+
 
 @dataclass(frozen=True)
 class Example:
     """One example before padding; ``gold`` may be empty."""
 
     id: int
-    inputs: Sequence[int]
-    decoder_inputs: Sequence[int]
-    targets: Sequence[int]
-    gold: Sequence[int] = ()
+    inputs: Ids
+    decoder_inputs: Ids
+    targets: Ids
+    gold: Ids = ()
 
 
 def collate(examples: Sequence[Example], pad: int = 0) -> Batch:
     """Pad examples to a batch."""
 
-    def padded(rows: list[Sequence[int]], fill: int) -> Tensor:
-        tensors = [torch.tensor(list(row), dtype=torch.long) for row in rows]
+    def padded(rows: Sequence[Ids], fill: int) -> Tensor:
+        tensors = [torch.from_numpy(np.array(row, dtype=np.int64)) for row in rows]
         return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=fill)
 
     return Batch(
@@ -83,5 +117,9 @@ def collate(examples: Sequence[Example], pad: int = 0) -> Batch:
         decoder_inputs=padded([example.decoder_inputs for example in examples], pad),
         targets=padded([example.targets for example in examples], pad),
         target_lengths=torch.tensor([len(example.targets) for example in examples]),
-        gold=padded([example.gold or [-1] * len(example.targets) for example in examples], -1),
+        gold=padded([_gold(example) for example in examples], -1),
     )
+
+
+def _gold(example: Example) -> Ids:
+    return example.gold if len(example.gold) else [-1] * len(example.targets)

@@ -1,7 +1,7 @@
-"""Text corpora as sources: the package's own grammar-made ones, which need no download.
+"""Finite corpora as sources, and the package's own grammar-made ones, which need no download.
 
-Sentences end in ``<eos>``; the decoder starts from ``<bos>``. A training batch takes the next
-examples of an order that is drawn anew for every epoch from the seed alone.
+A training batch takes the next examples of an order that is drawn anew for every epoch from the
+seed alone. Sentences of the grammars end in ``<eos>``; the decoder starts from ``<bos>``.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from attnscope.data import grammar
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.randomness import generator
 from attnscope.data.source import Source
+from attnscope.data.tokens import BOS, EOS, PAD
 from attnscope.data.vocabulary import Vocabulary
+from attnscope.errors import UsageError
 
-PAD, BOS, EOS = "<pad>", "<bos>", "<eos>"
 _SPECIALS = (PAD, BOS, EOS)
 
 
@@ -36,17 +37,35 @@ class Corpus(Source):
     def validation_examples(self) -> Sequence[Example]:
         """What is evaluated on."""
 
-    def training_batch(self, seed: int, step: int, size: int) -> Batch:
-        """Return the examples at places step·size, … of the seed's endless shuffled stream."""
-        count = len(self.training_examples)
-        places = range(step * size, (step + 1) * size)
-        return collate(
-            [self.training_examples[_order(seed, p // count, count)[p % count]] for p in places]
-        )
+    @property
+    def bucket(self) -> int:
+        """How many batches' worth of examples are sorted by length before they are cut apart."""
+        return 1
 
-    def evaluation_batch(self, count: int) -> Batch:
-        """Return the first validation examples."""
-        return collate(self.validation_examples[:count])
+    def training_batch(self, seed: int, step: int, size: int) -> Batch:
+        """Return the next examples of the seed's endless shuffled stream.
+
+        With a bucket of k, k batches are taken from the stream at once, sorted by length, cut into
+        batches again, and given out in a random order: less padding, the same examples.
+        """
+        count, pool = len(self.training_examples), step // self.bucket
+        places = range(pool * self.bucket * size, (pool + 1) * self.bucket * size)
+        drawn = [_order(seed, place // count, count)[place % count] for place in places]
+        if self.bucket > 1:
+            drawn.sort(key=lambda index: len(self.training_examples[index].inputs))
+        turn = _turns(seed, pool, self.bucket)[step % self.bucket]
+        chosen = drawn[turn * size : (turn + 1) * size]
+        return collate([self.training_examples[index] for index in chosen])
+
+    def evaluation_batch(self, count: int, split: str = "val") -> Batch:
+        """Return the first validation examples, or as many random training examples."""
+        examples, count = self.validation_examples, min(count, len(self.validation_examples))
+        if split == "val":
+            return collate(examples[:count])
+        if split != "train":
+            raise UsageError(f"{self.dataset} is not evaluated on {split!r}; valid: val, train.")
+        drawn = torch.randperm(len(self.training_examples), generator=generator("part of train"))
+        return collate([self.training_examples[index] for index in drawn[:count].sort()[0]])
 
     def encode(self, text: str) -> list[int]:
         """Split at blanks and add ``<eos>``."""
@@ -56,6 +75,11 @@ class Corpus(Source):
 @lru_cache(maxsize=4)
 def _order(seed: int, epoch: int, count: int) -> list[int]:
     return torch.randperm(count, generator=generator("order", seed, epoch)).tolist()
+
+
+@lru_cache(maxsize=4)
+def _turns(seed: int, pool: int, bucket: int) -> list[int]:
+    return torch.randperm(bucket, generator=generator("turns", seed, pool)).tolist()
 
 
 class GrammarTranslation(Corpus):

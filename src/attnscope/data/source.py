@@ -7,6 +7,7 @@ every seed, so that scores of different units can be compared example by example
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 
 from attnscope.data.batch import Batch
 from attnscope.data.vocabulary import Vocabulary
@@ -42,8 +43,22 @@ class Source(Spec):
         """Return the batch of a training step."""
 
     @abstractmethod
-    def evaluation_batch(self, count: int) -> Batch:
-        """Return the first ``count`` held-out examples (fewer if there are fewer)."""
+    def evaluation_batch(self, count: int, split: str = "val") -> Batch:
+        """Return ``count`` examples of a split (fewer if there are fewer).
+
+        ``val`` is held out; ``train`` is a fixed random part of what is trained on.
+        """
+
+    def references(self, split: str, count: int) -> list[str]:
+        """Return the outputs of `evaluation_batch` as text."""
+        batch = self.evaluation_batch(count, split)
+        rows = zip(batch.targets.tolist(), batch.target_lengths.tolist(), strict=True)
+        return [self.sentence(row[:length]) for row, length in rows]
+
+    def sentence(self, ids: Sequence[int]) -> str:
+        """Return output ids as text, boundaries left out."""
+        words = self.output_words.decode(i for i in ids if i not in (self.boundaries or ()))
+        return " ".join(words)
 
     def encode(self, text: str) -> list[int]:
         """Return the input ids of a sentence, as the model was trained to read it."""

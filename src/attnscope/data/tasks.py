@@ -19,6 +19,7 @@ from attnscope.data.batch import Batch
 from attnscope.data.randomness import generator
 from attnscope.data.source import Source
 from attnscope.data.vocabulary import Vocabulary
+from attnscope.errors import UsageError
 
 
 class GeneratedTask(Source):
@@ -33,8 +34,10 @@ class GeneratedTask(Source):
         ids = torch.arange(step * size, (step + 1) * size)
         return self.draw(generator("train", self.dataset, seed, step), ids)
 
-    def evaluation_batch(self, count: int) -> Batch:
+    def evaluation_batch(self, count: int, split: str = "val") -> Batch:
         """Return held-out examples; a larger count extends a smaller one."""
+        if split != "val":
+            raise UsageError(f"{self.dataset} is drawn afresh at every step: it has no {split!r}.")
         blocks = [
             self.draw(generator("evaluation", self.dataset, start), torch.arange(start, start + 50))
             for start in range(0, count, 50)

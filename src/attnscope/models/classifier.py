@@ -12,7 +12,7 @@ from typing import Literal
 
 import torch
 from jaxtyping import Float
-from pydantic import Field
+from pydantic import Field, SerializeAsAny
 from torch import Tensor, nn
 
 from attnscope.data.batch import Batch
@@ -20,13 +20,17 @@ from attnscope.data.randomness import seeded
 from attnscope.data.source import Source
 from attnscope.errors import UsageError
 from attnscope.models.base import ModelSpec
+from attnscope.models.embedding import Embeddings, RandomEmbeddings
 from attnscope.models.intervention import AttentionRule
 from attnscope.models.recurrence import Cell, Recurrence
 from attnscope.models.trace import Trace, attend
 
 
 class ClassifierSpec(ModelSpec):
-    """Settings of the classifier; sizes are the paper's."""
+    """Settings of the classifier; sizes are the paper's.
+
+    ``vectors`` says how the word embeddings start, ``embedding`` how wide they are.
+    """
 
     kind: Literal["classifier"] = "classifier"
     embedding: int = Field(300, ge=1)
@@ -34,21 +38,22 @@ class ClassifierSpec(ModelSpec):
     cell: Cell = "lstm"
     directions: Literal[1, 2] = 2
     attention_hidden: int = Field(256, ge=1)
+    vectors: SerializeAsAny[Embeddings] = RandomEmbeddings()
 
     def build(self, source: Source, seed: int) -> Classifier:
         """Return the model, initialised from the unit's seed."""
         if len(source.output_words) != 2:
             raise UsageError(f"{source.dataset} has not two labels: this classifier is binary.")
         with seeded("model", seed):
-            return Classifier(self, len(source.input_words))
+            return Classifier(self, self.vectors.table(source.input_words, self.embedding))
 
 
 class Classifier(nn.Module):
     """Encoder, attention over its states, and one logit from the context."""
 
-    def __init__(self, spec: ClassifierSpec, input_types: int) -> None:
+    def __init__(self, spec: ClassifierSpec, embedding: nn.Embedding) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(input_types, spec.embedding)
+        self.embedding = embedding
         self.encoder = Recurrence(spec.cell, spec.embedding, spec.hidden, spec.directions)
         self.attention = nn.Sequential(
             nn.Linear(self.encoder.width, spec.attention_hidden),

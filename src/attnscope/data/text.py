@@ -1,0 +1,288 @@
+"""Text corpora as sources: labelled texts by words, parallel texts by SentencePiece pieces.
+
+What a corpus is made of is decided in `attnscope.data.known` and `attnscope.data.selection`; here
+it becomes ids. Every sequence is ``<bos> … <eos>``, both of which are attended to (snell, authors'
+code); the decoder reads ``<bos> y`` and writes ``y <eos>``.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeVar
+
+import numpy as np
+from pydantic import Field
+
+from attnscope.data.batch import Example
+from attnscope.data.corpus import Corpus, GrammarSentiment, GrammarTranslation
+from attnscope.data.folder import Labelled, Pair
+from attnscope.data.known import CorpusDefinition, definition
+from attnscope.data.pieces import Pieces, trained_pieces
+from attnscope.data.selection import Selected, select
+from attnscope.data.tokens import BOS, EOS, SPECIALS, TOKENISERS, UNKNOWN
+from attnscope.data.vectors import digest_of_vectors, read_vectors
+from attnscope.data.vocabulary import Vocabulary
+from attnscope.errors import UsageError, suggestion
+from attnscope.runs.spec import read_settings
+
+_OWN: dict[str, type[Corpus]] = {
+    "grammar-sentiment": GrammarSentiment,
+    "grammar-translation": GrammarTranslation,
+}
+Record = TypeVar("Record", Labelled, Pair)
+
+
+@dataclass(frozen=True)
+class Loaded(Generic[Record]):
+    """A corpus in ids, with the records it came from and a count of what was left out."""
+
+    words: Vocabulary
+    labels: tuple[str, ...]
+    train: list[Example]
+    val: list[Example]
+    train_records: Sequence[Record]
+    val_records: Sequence[Record]
+    left_out: dict[str, int]
+
+
+class Text(Corpus):
+    """A corpus that is read from files; its digest makes a unit's hash follow their content."""
+
+    corpus: str = Field(description="a known name, or a folder")
+    digest: str = Field("", description="of the selected text; filled in by `open_text`")
+    max_length: int | None = Field(
+        None, ge=3, description="longer sequences, boundaries included, are left out and counted"
+    )
+
+    @property
+    def definition(self) -> CorpusDefinition:
+        """What the corpus is made of."""
+        return definition(self.corpus)
+
+    @property
+    def dataset(self) -> str:
+        """The corpus' name; a folder's own."""
+        return Path(self.corpus).name
+
+    @property
+    @abstractmethod
+    def loaded(self) -> Loaded[Any]:
+        """The corpus in ids."""
+
+    @property
+    def input_words(self) -> Vocabulary:
+        """Word or piece types."""
+        return self.loaded.words
+
+    @property
+    def training_examples(self) -> Sequence[Example]:
+        """What is trained on."""
+        return self.loaded.train
+
+    @property
+    def validation_examples(self) -> Sequence[Example]:
+        """What is evaluated on."""
+        return self.loaded.val
+
+
+class LabelledText(Text):
+    """Texts with a label each, word by word (snell A.8)."""
+
+    kind: Literal["labelled-text"] = "labelled-text"
+    tokens: str = "words"
+    min_count: int = Field(3, ge=1, description="rarer words of the training part are unknown")
+    vectors: str = Field("", description="word vectors whose words are kept however rare")
+    vectors_digest: str = Field("", description="of their content; filled in by `open_text`")
+    bucket_size: int = Field(
+        20, ge=1, description="batches sorted by length together; 1: as they come"
+    )
+
+    @property
+    def bucket(self) -> int:
+        """As configured: reviews differ in length by a factor of a hundred."""
+        return self.bucket_size
+
+    @property
+    def loaded(self) -> Loaded[Labelled]:
+        """The corpus in word ids."""
+        return _load_labelled(self)
+
+    @property
+    def output_words(self) -> Vocabulary:
+        """The labels."""
+        return Vocabulary(self.loaded.labels)
+
+    @property
+    def boundaries(self) -> tuple[int, int] | None:
+        """None: the output is a label."""
+        return None
+
+    def encode(self, text: str) -> list[int]:
+        """Cut a text into words as the corpus was, with its boundaries."""
+        return self.input_words.encode([BOS, *_tokeniser(self.tokens)(text), EOS])
+
+
+class ParallelText(Text):
+    """Sentence pairs in pieces of one vocabulary for both languages (snell A.8)."""
+
+    kind: Literal["parallel-text"] = "parallel-text"
+    pieces: int = Field(8000, ge=10, description="types of the joint SentencePiece vocabulary")
+
+    @property
+    def loaded(self) -> Loaded[Pair]:
+        """The corpus in piece ids."""
+        return _load_parallel(self)
+
+    @property
+    def output_words(self) -> Vocabulary:
+        """The same as the input's."""
+        return self.input_words
+
+    @property
+    def boundaries(self) -> tuple[int, int] | None:
+        """``<bos>`` and ``<eos>``."""
+        return self.input_words.id(BOS), self.input_words.id(EOS)
+
+    @property
+    def tokeniser(self) -> Pieces:
+        """The trained SentencePiece model."""
+        return _pieces(self)
+
+    def encode(self, text: str) -> list[int]:
+        """Cut a sentence into pieces, with its boundaries."""
+        bos, eos = self.input_words.encode([BOS, EOS])
+        return [bos, *self.tokeniser.encode([text])[0], eos]
+
+    def sentence(self, ids: Sequence[int]) -> str:
+        """Join pieces to text."""
+        return self.tokeniser.decode(ids)
+
+    def references(self, split: str, count: int) -> list[str]:
+        """Return the targets as they stand in the files."""
+        records = {"val": self.loaded.val_records, "train": self.loaded.train_records}[split]
+        return [records[index].target for index in self.evaluation_batch(count, split).ids.tolist()]
+
+
+def open_text(
+    corpus: str | Path,
+    *,
+    classification: Mapping[str, Any] | None = None,
+    translation: Mapping[str, Any] | None = None,
+) -> Corpus:
+    """Return a text corpus as a source.
+
+    Parameters
+    ----------
+    corpus
+        A known name (``attnscope data list``), the user's own folder, or one of the package's own
+        corpora, ``grammar-sentiment`` and ``grammar-translation``.
+    classification, translation
+        Settings of `LabelledText` and of `ParallelText`: the corpus decides which are taken.
+    """
+    if str(corpus) in _OWN:
+        return _OWN[str(corpus)]()
+    known = definition(corpus)
+    given: dict[str, Any] = {"corpus": str(corpus)}
+    if known.task == "classification":
+        given |= {"tokens": known.tokens} | dict(classification or {})
+        if given.get("vectors"):
+            given["vectors_digest"] = digest_of_vectors(given["vectors"])
+        given["digest"] = _selected(known, given["tokens"]).digest
+        return read_settings(LabelledText, given, known.name)
+    if known.task == "translation":
+        given |= {"digest": _selected(known, known.tokens).digest} | dict(translation or {})
+        return read_settings(ParallelText, given, known.name)
+    raise UsageError(f"{known.name} has alignments only: nothing can be trained on it.")
+
+
+def _tokeniser(name: str) -> Any:
+    if name not in TOKENISERS:
+        raise UsageError(f"No tokeniser {name!r}; {suggestion(name, TOKENISERS)}")
+    return TOKENISERS[name]
+
+
+@lru_cache(maxsize=4)
+def _selected(known: CorpusDefinition, tokens: str) -> Selected[Any]:
+    return select(known, _tokeniser(tokens))
+
+
+def _checked(source: Text, tokens: str) -> Selected[Any]:
+    selected = _selected(source.definition, tokens)
+    if source.digest and source.digest != selected.digest:
+        raise UsageError(
+            f"The corpus {source.corpus} is not the one that this unit was trained on: "
+            "its text has changed since."
+        )
+    return selected
+
+
+@lru_cache(maxsize=3)
+def _load_labelled(source: LabelledText) -> Loaded[Labelled]:
+    selected = _checked(source, source.tokens)
+    cut = _tokeniser(source.tokens)
+    counts = Counter(word for record in selected.train for word in cut(record.text))
+    known = set(read_vectors(source.vectors).words) if source.vectors else set()
+    kept = sorted(w for w, count in counts.items() if count >= source.min_count or w in known)
+    words = Vocabulary((*SPECIALS, *(word for word in kept if word not in SPECIALS)), UNKNOWN)
+
+    def numbered(records: Sequence[Labelled]) -> list[Example]:
+        return [
+            Example(n, _ids(words.encode([BOS, *cut(record.text), EOS])), [0], [record.label])
+            for n, record in enumerate(records)
+        ]
+
+    return _loaded(source, selected, words, numbered)
+
+
+@lru_cache(maxsize=3)
+def _load_parallel(source: ParallelText) -> Loaded[Pair]:
+    pieces = _pieces(source)
+    bos, eos = pieces.words.encode([BOS, EOS])
+
+    def numbered(records: Sequence[Pair]) -> list[Example]:
+        sources = pieces.encode([record.source for record in records])
+        targets = pieces.encode([record.target for record in records])
+        return [
+            Example(n, _ids([bos, *x, eos]), _ids([bos, *y]), _ids([*y, eos]))
+            for n, (x, y) in enumerate(zip(sources, targets, strict=True))
+        ]
+
+    selected = _checked(source, source.definition.tokens)
+    return _loaded(source, selected, pieces.words, numbered)
+
+
+def _pieces(source: ParallelText) -> Pieces:
+    selected = _checked(source, source.definition.tokens)
+    texts = (text for pair in selected.train for text in (pair.source, pair.target))
+    return trained_pieces(selected.digest, texts, source.pieces)
+
+
+def _loaded(
+    source: Text,
+    selected: Selected[Any],
+    words: Vocabulary,
+    numbered: Callable[[Any], list[Example]],
+) -> Loaded[Any]:
+    """Turn records into examples, and leave out those that are too long."""
+    left_out, parts = dict(selected.dropped), []
+    longest = source.max_length or sys.maxsize
+    for split, records in (("train", selected.train), ("val", selected.val)):
+        every = numbered(records)
+        parts.append([e for e in every if max(len(e.inputs), len(e.targets)) <= longest])
+        if not parts[-1]:
+            raise UsageError(f"{source.dataset}: no {split} example has {longest} tokens or fewer.")
+        if len(parts[-1]) < len(every):
+            left_out[f"{split}: more than {longest} tokens"] = len(every) - len(parts[-1])
+    train, val = parts
+    return Loaded(words, selected.labels, train, val, selected.train, selected.val, left_out)
+
+
+def _ids(ids: list[int]) -> np.ndarray:
+    # An eighth of the memory of a list: a corpus has millions of words.
+    return np.array(ids, dtype=np.int32)
