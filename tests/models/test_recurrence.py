@@ -1,4 +1,4 @@
-"""Recurrences over padded sequences against the same layer run on each sequence alone."""
+"""Recurrences against the same layer run on each sequence alone, and against PyTorch's stacks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from attnscope.models.recurrence import Recurrence
 
+THEIRS = {"lstm": nn.LSTM, "gru": nn.GRU}
 lengths = st.lists(st.integers(1, 6), min_size=1, max_size=5)
 
 
@@ -47,3 +50,151 @@ def test_each_sequence_goes_on_from_its_own_state(cell):
         through = torch.cat([inputs[row, : counts[row]], more[row, : later[row]]])
         whole, _ = layer.layer(through[None])
         torch.testing.assert_close(states[row, : later[row]], whole[0, counts[row] :])
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+@pytest.mark.parametrize("directions", [1, 2])
+@pytest.mark.parametrize("layers", [2, 3])
+@pytest.mark.parametrize("counts", [[4, 4, 4], [2, 5, 1]])
+def test_stacked_layers_are_those_of_pytorch(cell, directions, layers, counts):
+    torch.manual_seed(0)
+    stack = Recurrence(cell, 3, 4, directions, layers, dropout=0.5).double()
+    theirs = THEIRS[cell](3, 4, layers, batch_first=True, bidirectional=directions == 2).double()
+    ours = [p for layer in (stack.layer, *stack.upper) for p in layer.parameters()]
+    for one, other in zip(theirs.parameters(), ours, strict=True):
+        one.data.copy_(other)
+    inputs, more = torch.randn(2, 3, max(counts), 3, dtype=torch.float64)
+    lengths = torch.tensor(counts)
+    states, last = stack(inputs, lengths)
+    packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+    expected, end = theirs(packed)
+    torch.testing.assert_close(states, pad_packed_sequence(expected, batch_first=True)[0])
+    torch.testing.assert_close(last, end)
+    # Each layer goes on from its own part of the state.
+    torch.testing.assert_close(
+        stack(more, lengths * 0 + max(counts), last)[0], theirs(more, end)[0]
+    )
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_gradients_pass_through_unequal_lengths_as_through_pytorchs_packing(cell):
+    torch.manual_seed(0)
+    layer = Recurrence(cell, 3, 4, 2).double()
+    inputs = torch.randn(3, 5, 3, dtype=torch.float64, requires_grad=True)
+    lengths, weights = torch.tensor([2, 4, 1]), torch.randn(3, 5, 8, dtype=torch.float64)
+    leaves = [inputs, *layer.parameters()]
+    ours = torch.autograd.grad((layer(inputs, lengths)[0] * weights).sum(), leaves)
+    packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+    states, _ = pad_packed_sequence(layer.layer(packed)[0], batch_first=True, total_length=5)
+    theirs = torch.autograd.grad((states * weights).sum(), leaves)
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other)
+    assert not ours[0][2, 1:].any()
+
+
+def test_gradients_of_gradients_pass_through_unequal_lengths():
+    torch.manual_seed(0)
+    layer, lengths = Recurrence("gru", 2, 2).double(), torch.tensor([3, 1])
+    inputs = torch.randn(2, 3, 2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda values: layer(values, lengths)[0], [inputs])
+
+
+def between_layers(recurrence, inputs, lengths, generator):
+    """Return what the first layer gives and what the second one is given."""
+    seen = {}
+    first = recurrence.layer.register_forward_hook(
+        lambda module, args, output: seen.update(given=output[0])
+    )
+    second = recurrence.upper[0].register_forward_pre_hook(
+        lambda module, args: seen.update(taken=args[0])
+    )
+    recurrence(inputs, lengths, None, generator)
+    first.remove()
+    second.remove()
+    return [
+        values.data if isinstance(values, PackedSequence) else values
+        for values in (seen["given"], seen["taken"])
+    ]
+
+
+STACK = {"cell": "lstm", "inputs": 3, "hidden": 16, "directions": 2, "layers": 2}
+UNEQUAL = torch.arange(1, 41)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.8])
+@pytest.mark.parametrize("lengths", [UNEQUAL, UNEQUAL * 0 + 40], ids=["unequal", "equal"])
+def test_dropout_hides_its_share_between_layers_and_scales_the_rest(rate, lengths):
+    stack, inputs = Recurrence(**STACK, dropout=rate), torch.randn(40, 40, 3)
+    given, taken = between_layers(stack, inputs, lengths, torch.Generator().manual_seed(1))
+    hidden = taken == 0
+    torch.testing.assert_close(taken[~hidden], given[~hidden] / (1 - rate))
+    spread = (rate * (1 - rate) / hidden.numel()) ** 0.5
+    assert abs(hidden.double().mean() - rate) < 4 * spread
+
+
+def test_dropout_falls_on_single_numbers_independently():
+    stack, inputs = Recurrence(**STACK, dropout=0.5), torch.randn(40, 40, 3)
+    _, taken = between_layers(stack, inputs, UNEQUAL * 0 + 40, torch.Generator().manual_seed(1))
+    hidden = (taken == 0).double().flatten()
+    for lag in (1, 2, 3, 4, 32, 64):
+        assert abs(torch.corrcoef(torch.stack([hidden[lag:], hidden[:-lag]]))[0, 1]) < 0.02
+
+
+def test_neither_the_first_layers_inputs_nor_the_last_ones_outputs_are_dropped():
+    stack, inputs = Recurrence(**STACK, dropout=0.5), torch.randn(40, 40, 3)
+    lengths = UNEQUAL * 0 + 40
+    given, taken = between_layers(stack, inputs, lengths, torch.Generator().manual_seed(1))
+    assert given.equal(stack.layer(inputs)[0])
+    states, _ = stack(inputs, lengths, None, torch.Generator().manual_seed(1))
+    assert states.equal(stack.upper[0](taken)[0])
+
+
+def test_without_a_generator_nothing_is_dropped():
+    stack, inputs = Recurrence(**STACK, dropout=0.5), torch.randn(40, 40, 3)
+    given, taken = between_layers(stack, inputs, UNEQUAL, None)
+    assert given.equal(taken)
+
+
+def test_dropout_depends_on_the_generator_alone():
+    stack, inputs = Recurrence(**STACK, dropout=0.5), torch.randn(40, 40, 3)
+    one, same, other = (
+        stack(inputs, UNEQUAL, None, torch.Generator().manual_seed(seed))[0] for seed in (1, 1, 2)
+    )
+    assert one.equal(same)
+    assert not one.equal(other)
+
+
+def test_one_layer_drops_nothing():
+    layer, inputs = Recurrence("lstm", 3, 4, dropout=0.5), torch.randn(2, 5, 3)
+    lengths = torch.tensor([5, 2])
+    assert layer(inputs, lengths)[0].equal(layer(inputs, lengths, None, torch.Generator())[0])
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_a_decoder_starts_from_the_mean_of_the_two_directions_of_each_layer(cell):
+    torch.manual_seed(0)
+    stack, inputs = Recurrence(cell, 3, 4, 2, 2).double(), torch.randn(2, 5, 3).double()
+    _, last = stack(inputs, torch.tensor([5, 3]))
+    mean = stack.mean_over_directions(last)
+    pairs = zip(mean, last, strict=True) if cell == "lstm" else [(mean, last)]
+    for part, ends in pairs:
+        assert part.shape == (2, 2, 4)
+        for layer in range(2):
+            expected = (ends[2 * layer] + ends[2 * layer + 1]) / 2
+            torch.testing.assert_close(part[layer], expected)
+
+
+def test_in_one_direction_a_decoder_starts_from_the_state_itself():
+    stack = Recurrence("lstm", 3, 4, 1, 2)
+    _, last = stack(torch.randn(2, 5, 3), torch.tensor([5, 3]))
+    assert stack.mean_over_directions(last) is last
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_dropout_is_the_same_on_every_device():
+    stack, inputs = Recurrence(**STACK, dropout=0.5), torch.randn(40, 40, 3)
+    _, here = between_layers(stack, inputs, UNEQUAL, torch.Generator().manual_seed(1))
+    stream = torch.Generator().manual_seed(1)
+    _, there = between_layers(stack.cuda(), inputs.cuda(), UNEQUAL, stream)
+    assert (here == 0).equal(there.cpu() == 0)

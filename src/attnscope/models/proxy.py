@@ -1,19 +1,20 @@
 """The bag-of-words proxy: uniform attention over word embeddings, one linear map (snell Eq. 5).
 
-Seen as a model it has one site whose logits are all 0; its probe is Eq. 6. Embeddings and weights
-are drawn from N(0, I/d) as in §4.1. The authors' code adds a bias that is left out of the probe;
-the text has none, and neither has this model.
+Seen as a model it has one site whose logits are all 0; its probe is Eq. 6. The text and the
+authors' code differ in how it starts and in a bias; both are named in `INITIALISATIONS`. The
+lexicon has no bias in either, as in the code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import torch
 from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
+from torch.nn import functional
 
 from attnscope.data.batch import Batch
 from attnscope.data.randomness import seeded
@@ -22,28 +23,84 @@ from attnscope.models.base import ModelSpec
 from attnscope.models.intervention import AttentionRule
 from attnscope.models.trace import Trace, attend
 
+# Probabilities turned out of logits at once.
+_CHUNK = 2**22
+
 
 class ProxySpec(ModelSpec):
-    """Settings of the proxy."""
+    """Settings of the proxy.
+
+    ``initialisation`` is ``theory`` (§4.1: everything from N(0, I/d), no bias) or ``code`` (the
+    authors' training script: embeddings from N(0, 1), PyTorch's default map with a bias, and for
+    two labels one logit).
+    """
 
     kind: Literal["proxy"] = "proxy"
     embedding: int = Field(256, ge=1)
+    initialisation: Literal["theory", "code"] = "theory"
 
     def build(self, source: Source, seed: int) -> Proxy:
         """Return the model, initialised from the unit's seed."""
         with seeded("model", seed):
-            return Proxy(self.embedding, len(source.input_words), len(source.output_words))
+            return Proxy(
+                *INITIALISATIONS[self.initialisation](
+                    len(source.input_words), self.embedding, len(source.output_words)
+                )
+            )
+
+
+class OutputMap(nn.Linear):
+    """W e + b, one logit per output type."""
+
+    def forward(self, states: Float[Tensor, "*any embedding"]) -> Float[Tensor, "*any output_type"]:
+        """Return W e + b."""
+        return self.spread(super().forward(states))
+
+    def without_bias(
+        self, states: Float[Tensor, "*any embedding"]
+    ) -> Float[Tensor, "*any output_type"]:
+        """Return W e."""
+        return self.spread(functional.linear(states, self.weight))
+
+    def spread(self, logits: Float[Tensor, "*any row"]) -> Float[Tensor, "*any output_type"]:
+        """Return the logits of all types."""
+        return logits
+
+
+class BinaryMap(OutputMap):
+    """One logit z for two labels, standing as the pair (0, z) as in the classifier."""
+
+    def spread(self, logits: Float[Tensor, "*any row"]) -> Float[Tensor, "*any output_type"]:
+        """Return (0, z)."""
+        return functional.pad(logits, (1, 0))
+
+
+def _theory(input_types: int, width: int, output_types: int) -> tuple[nn.Embedding, OutputMap]:
+    parts = nn.Embedding(input_types, width), OutputMap(width, output_types, bias=False)
+    for part in parts:
+        nn.init.normal_(part.weight, std=width**-0.5)
+    return parts
+
+
+def _code(input_types: int, width: int, output_types: int) -> tuple[nn.Embedding, OutputMap]:
+    embedding = nn.Embedding(input_types, width)
+    output = BinaryMap(width, 1) if output_types == 2 else OutputMap(width, output_types)
+    return embedding, output
+
+
+INITIALISATIONS: dict[str, Callable[[int, int, int], tuple[nn.Embedding, OutputMap]]] = {
+    "theory": _theory,
+    "code": _code,
+}
 
 
 class Proxy(nn.Module):
     """p_t = softmax(mean_l W e_{x_l}), the same at every output position."""
 
-    def __init__(self, embedding: int, input_types: int, output_types: int) -> None:
+    def __init__(self, embedding: nn.Embedding, output: OutputMap) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(input_types, embedding)
-        self.output = nn.Linear(embedding, output_types, bias=False)
-        for weight in (self.embedding.weight, self.output.weight):
-            nn.init.normal_(weight, std=embedding**-0.5)
+        self.embedding = embedding
+        self.output = output
 
     def trace(
         self,
@@ -62,9 +119,14 @@ class Proxy(nn.Module):
     def readout(
         self, context: Float[Tensor, "*any heads value"], query: Float[Tensor, "*any query"]
     ) -> Float[Tensor, "*any output_type"]:
-        """Return W c."""
+        """Return W c, with the bias if there is one."""
         return self.output(context.squeeze(-2))
 
+    @torch.no_grad()
     def lexicon(self) -> Float[Tensor, "input_type output_type"]:
-        """Return θ_{i,o} = softmax(W e_i)_o (Eq. 13)."""
-        return self.output(self.embedding.weight).softmax(-1)
+        """Return θ_{i,o} = softmax(W e_i)_o (Eq. 13), apart from the graph."""
+        table = self.output.without_bias(self.embedding.weight)
+        # In place and in parts: nothing else of the table's size is ever held.
+        for rows in table.split(max(1, _CHUNK // table.shape[1])):
+            rows.copy_(rows.softmax(-1))
+        return table

@@ -1,16 +1,20 @@
 """Recurrent encoders and decoders over sequences of unequal length.
 
 Sequences are packed, so that padding reaches neither the states nor the backward direction; where
-all lengths are equal packing is skipped, which changes nothing but the time it takes.
+all lengths are equal packing is skipped, which changes nothing but the time it takes. Layers are
+stacked by hand, so that the dropout between them comes from an explicit generator.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence
 
 Cell = Literal["lstm", "gru"]
 State = Tensor | tuple[Tensor, Tensor]
@@ -18,30 +22,210 @@ _CELLS: dict[str, type[nn.LSTM] | type[nn.GRU]] = {"lstm": nn.LSTM, "gru": nn.GR
 
 
 class Recurrence(nn.Module):
-    """One layer of LSTM or GRU, in one direction or both.
+    """Layers of LSTM or GRU, in one direction or both.
+
+    A state is laid out as PyTorch's: by layer, and within a layer by direction.
 
     Parameters
     ----------
     inputs, hidden
         Widths; ``hidden`` is per direction, as in all four papers.
+    dropout
+        Share of a layer's outputs that the next layer does not see in training.
     """
 
-    def __init__(self, cell: Cell, inputs: int, hidden: int, directions: int = 1) -> None:
+    def __init__(
+        self,
+        cell: Cell,
+        inputs: int,
+        hidden: int,
+        directions: int = 1,
+        layers: int = 1,
+        dropout: float = 0.0,
+    ) -> None:
         super().__init__()
-        self.layer = _CELLS[cell](inputs, hidden, batch_first=True, bidirectional=directions == 2)
         self.width = hidden * directions
+        self.directions, self.dropout = directions, dropout
+        both = directions == 2
+        self.layer = _CELLS[cell](inputs, hidden, batch_first=True, bidirectional=both)
+        self.upper = nn.ModuleList(
+            _CELLS[cell](self.width, hidden, batch_first=True, bidirectional=both)
+            for _ in range(layers - 1)
+        )
 
     def forward(
         self,
         inputs: Float[Tensor, "batch time width"],
         lengths: Int[Tensor, " batch"],
         state: State | None = None,
+        generator: torch.Generator | None = None,
     ) -> tuple[Float[Tensor, "batch time state"], State]:
-        """Return the states at every position (0 at padding) and the last real state."""
+        """Return the top layer's states (0 at padding) and every layer's last real state.
+
+        Dropout is drawn from the generator; without one nothing is dropped.
+        """
         width = inputs.shape[1]
         if bool((lengths == width).all()):
-            return self.layer(inputs, state)
-        packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
-        states, last = self.layer(packed, state)
-        padded, _ = pad_packed_sequence(states, batch_first=True, total_length=width)
-        return padded, last
+            return self._through(inputs, state, generator)
+        packing = _Packing.of(lengths, width, inputs.device)
+        start = None if state is None else _each(packing.sort, state)
+        states, last = self._through(packing.pack(inputs), start, generator)
+        return packing.pad(states), _each(packing.unsort, last)
+
+    def _through(
+        self, values: Any, state: State | None, generator: torch.Generator | None
+    ) -> tuple[Any, State]:
+        if not self.upper:
+            return self.layer(values, state)
+        ends = []
+        for number, layer in enumerate((self.layer, *self.upper)):
+            if number and generator is not None and self.dropout:
+                values = _dropped(values, self.dropout, generator)
+            own = slice(number * self.directions, (number + 1) * self.directions)
+            start = None if state is None else _each(lambda part, own=own: part[own], state)
+            values, end = layer(values, start)
+            ends.append(end)
+        return values, _each(lambda *parts: torch.cat(parts), *ends)
+
+    def mean_over_directions(self, state: State) -> State:
+        """Return a state as a decoder of one direction starts from it: per layer, the mean."""
+        if self.directions == 1:
+            return state
+        return _each(lambda part: part.unflatten(0, (-1, self.directions)).mean(1), state)
+
+
+def _each(function: Callable[..., Tensor], *states: State) -> State:
+    """Apply a function to the parts of states: an LSTM's two, a GRU's one."""
+    if isinstance(states[0], tuple):
+        hidden, cell = (function(*parts) for parts in zip(*states, strict=True))
+        return hidden, cell
+    return function(*states)
+
+
+def reordered(state: State, rows: Int[Tensor, " row"]) -> State:
+    """Return a state with its examples in another order, repeated or left out."""
+    return _each(lambda part: part.index_select(1, rows), state)
+
+
+def _dropped(values: Any, rate: float, generator: torch.Generator) -> Any:
+    if isinstance(values, PackedSequence):
+        return values._replace(data=_dropped(values.data, rate, generator))
+    return values * _kept(values, rate, generator) * (1 / (1 - rate))
+
+
+_LANES = 4  # 16-bit numbers in one draw of 64 bits; drawing them one by one takes twice the time.
+
+
+def _kept(values: Tensor, rate: float, generator: torch.Generator) -> Tensor:
+    """Return False with the probability ``rate``, the same on every device."""
+    draws = torch.empty(-(-values.numel() // _LANES), dtype=torch.int64, device=generator.device)
+    draws.random_(-(2**63), None, generator=generator)
+    lanes = draws.view(torch.int16)[: values.numel()].view(values.shape)
+    return _moved(lanes >= round(rate * 2**16) - 2**15, values.device)
+
+
+def _moved(tensor: Tensor, device: torch.device) -> Tensor:
+    # From pinned memory a GPU takes it when it gets there; otherwise this process would wait.
+    if device.type == "cuda" and tensor.device.type == "cpu":
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
+
+
+@dataclass(frozen=True)
+class _Packing:
+    """Where every real position of a padded batch stands in PyTorch's packed order.
+
+    PyTorch's own packing copies one time step after the other, forward and backward, and its
+    sorting of states has no fast repeatable gradient; on a GPU that takes as long as the
+    recurrence. Here each is one selection of rows, and so is its gradient.
+
+    Attributes
+    ----------
+    rows
+        For each packed position, its row of the flattened padded batch.
+    back
+        For each row of the flattened padded batch, its packed position; padding has the last one
+        plus 1.
+    order, inverse
+        Examples from the longest to the shortest, and their places in that order.
+    sizes
+        Number of examples that are that long, by time step; on the CPU, where PyTorch wants it.
+    """
+
+    rows: Int[Tensor, " packed"]
+    back: Int[Tensor, " row"]
+    order: Int[Tensor, " batch"]
+    inverse: Int[Tensor, " batch"]
+    sizes: Int[Tensor, " longest"]
+    width: int
+
+    @classmethod
+    def of(cls, lengths: Int[Tensor, " batch"], width: int, device: torch.device) -> _Packing:
+        descending, order = torch.sort(lengths, descending=True)
+        real = torch.arange(int(descending[0]))[:, None] < descending
+        rows = (torch.arange(len(real))[:, None] + order * width)[real]
+        back = torch.full((len(lengths) * width,), len(rows))
+        back[rows] = torch.arange(len(rows))
+        parts = [rows, back, order, order.argsort()]
+        # In one piece: a GPU takes one transfer sooner than four.
+        moved = _moved(torch.cat(parts), device).split([len(part) for part in parts])
+        rows, back, order, inverse = moved
+        return cls(rows, back, order, inverse, sizes=real.sum(1), width=width)
+
+    def pack(self, padded: Float[Tensor, "batch time width"]) -> PackedSequence:
+        # Without an order, PyTorch takes the examples as sorted and leaves the states alone.
+        return PackedSequence(_Packed.apply(padded.flatten(0, 1), self.rows, self.back), self.sizes)
+
+    def pad(self, packed: PackedSequence) -> Float[Tensor, "batch time width"]:
+        values = _Padded.apply(packed.data, self.rows, self.back)
+        return values.unflatten(0, (-1, self.width))
+
+    def sort(self, state: Float[Tensor, "layer batch state"]) -> Tensor:
+        return _Permuted.apply(state, self.order, self.inverse)
+
+    def unsort(self, state: Float[Tensor, "layer batch state"]) -> Tensor:
+        return _Permuted.apply(state, self.inverse, self.order)
+
+
+class _Permuted(torch.autograd.Function):
+    """A state's examples in another order; its gradient takes the way back.
+
+    Autograd's own gradient of a selection adds up what was selected twice. Here and below nothing
+    is.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, state: Tensor, order: Tensor, inverse: Tensor) -> Tensor:
+        ctx.save_for_backward(order, inverse)
+        return state.index_select(1, order)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        order, inverse = ctx.saved_tensors
+        return _Permuted.apply(gradient, inverse, order), None, None
+
+
+class _Packed(torch.autograd.Function):
+    """The real rows of a padded batch; its gradient is `_Padded` of the gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, rows: Tensor, back: Tensor) -> Tensor:
+        ctx.save_for_backward(rows, back)
+        return values.index_select(0, rows)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        return _Padded.apply(gradient, *ctx.saved_tensors), None, None
+
+
+class _Padded(torch.autograd.Function):
+    """Packed rows back in their places, 0 at padding; its gradient is `_Packed` of the gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, rows: Tensor, back: Tensor) -> Tensor:
+        ctx.save_for_backward(rows, back)
+        return nn.functional.pad(values, (0, 0, 0, 1)).index_select(0, back)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Any:
+        return _Packed.apply(gradient, *ctx.saved_tensors), None, None
