@@ -87,10 +87,10 @@ def _classifiers() -> list[Case]:
 
 
 def _proxies() -> list[Case]:
-    spec = ProxySpec(embedding=8)
     return [
-        Case("proxy-translating", spec, COPYING),
-        Case("proxy-classifying", spec, CLASSIFYING),
+        Case(f"proxy-{task}-{start}", ProxySpec(embedding=8, initialisation=start), source)
+        for start in ("theory", "code")
+        for task, source in (("translating", COPYING), ("classifying", CLASSIFYING))
     ]
 
 

@@ -25,7 +25,8 @@ from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexicon import Lexicon, proxy_lexicon
 from attnscope.scores.probe import LexicalProbe
-from attnscope.scores.score import Score, ScoreRule, read_score
+from attnscope.scores.saliency import Saliency
+from attnscope.scores.score import Score, ScoreRule, read_score, read_scores
 
 TOLERANCE = {torch.float32: 1e-6, torch.float64: 1e-12}
 
@@ -34,6 +35,7 @@ RULES: dict[str, list[ScoreRule]] = {
     "lexical_probe": [
         LexicalProbe(reading=reading) for reading in ("log_odds", "log_probability", "probability")
     ],
+    "saliency": [Saliency()],
 }
 INTERVENTIONS: dict[str, list[Intervention]] = {
     "learned": [Learned()],
@@ -117,10 +119,9 @@ def assert_same(found: dict[int, Tensor], expected: dict[int, Tensor], tolerance
 
 
 def read_all(model, batches, attention):
-    """Return every registered score, one trace per batch."""
-    with torch.no_grad():
-        traces = [model.trace(batch, attention) for batch in batches]
-        return [[rule.read(model, trace) for trace in traces] for rule in ALL_RULES]
+    """Return every registered score, batch by batch."""
+    by_batch = [read_scores(ALL_RULES, model, batch, attention) for batch in batches]
+    return [list(scores) for scores in zip(*by_batch, strict=True)]
 
 
 @pytest.mark.parametrize("intervention", [*ALL_INTERVENTIONS, GivenById()], ids=kind)

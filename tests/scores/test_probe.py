@@ -131,21 +131,52 @@ def test_the_probe_of_the_copying_model_is_that_of_equation_4():
 )
 def test_probing_in_chunks_changes_nothing(monkeypatch, model, batch, reading, chunk):
     rule, probed = LexicalProbe(reading=reading), []
-    whole = read_score(rule, model, batch).values
+    whole = read_score(rule, model, batch)
     readout, trace = model.readout, model.trace(batch)
 
     def counted(context, query):
-        probed.append(context.shape[2])
+        probed.append((len(context), max(context[0].numel() + query.shape[-1], types)))
         return readout(context, query)
 
+    types = trace.logits.shape[-1]
     monkeypatch.setattr(probe, "_CHUNK", chunk)
     monkeypatch.setattr(model, "readout", counted)
     chunked = rule.read(model, trace).values
-    torch.testing.assert_close(chunked, whole, rtol=0, atol=1e-12)
-    assert sum(probed) == batch.inputs.shape[1]
-    per_position = trace.logits.numel()
-    assert all(positions == 1 or positions * per_position <= chunk for positions in probed)
-    assert len(probed) > 1 or chunk >= per_position * batch.inputs.shape[1]
+    torch.testing.assert_close(chunked, whole.values, rtol=0, atol=1e-12)
+    # Every real pair of positions is probed once, and nothing else is.
+    assert sum(cells for cells, _ in probed) == whole.mask.sum()
+    assert all(cells == 1 or cells * numbers <= chunk for cells, numbers in probed)
+    assert len(probed) > 1 or chunk >= probed[0][1] * whole.mask.sum()
+
+
+@pytest.mark.parametrize("reading", ["log_odds", "log_probability", "probability"])
+@pytest.mark.parametrize("heads", [1, 3])
+def test_probing_real_pairs_gives_what_probing_all_pairs_gives(reading, heads):
+    model = copier(heads=heads)
+    trace = model.trace(SENTENCES)
+    batch, out, inp = *SENTENCES.targets.shape, SENTENCES.inputs.shape[1]
+    values = trace.sites["cross"].values.transpose(1, 2)
+    context = values[:, None].expand(batch, out, -1, -1, -1)
+    query = trace.query[:, :, None].expand(-1, -1, inp, -1)
+    words = SENTENCES.targets[:, :, None].expand(batch, out, inp)
+    rectangle = probe.READINGS[reading](model.readout(context, query), words)
+    score = LexicalProbe(reading=reading).read(model, trace)
+    torch.testing.assert_close(score.values[score.mask], rectangle[score.mask])
+
+
+def test_gradients_flow_through_a_probe():
+    model = copier()
+    LexicalProbe().values(model, model.trace(SENTENCES)).sum().backward()
+    assert all(p.grad.any() for p in (model.output.weight, model.attention.project.weight))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA: the same probe on a GPU")
+def test_a_probe_on_a_gpu_is_that_on_the_cpu():
+    model = copier()
+    expected = read_score(LexicalProbe(), model, SENTENCES).values
+    found = read_score(LexicalProbe(), model.cuda(), SENTENCES.to("cuda")).values
+    torch.testing.assert_close(found.cpu(), expected)
 
 
 class WithoutReadout:

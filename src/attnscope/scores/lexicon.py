@@ -32,4 +32,4 @@ class Lexicon:
 
 def proxy_lexicon(model: Proxy) -> Lexicon:
     """Return β^px as a lexicon: θ_{i,o} = softmax(W e_i)_o."""
-    return Lexicon("proxy", model.lexicon().detach())
+    return Lexicon("proxy", model.lexicon())

@@ -23,8 +23,8 @@ Logits = Float[Tensor, "*any output_type"]
 Words = Int[Tensor, "*any"]
 Reading = Callable[[Logits, Words], Float[Tensor, "*any"]]
 
-# Numbers held at once while probing: positions are probed in chunks of at most this many logits.
-_CHUNK = 2**24
+# Numbers held at once while probing: small enough for a cache to help, far above a call's cost.
+_CHUNK = 2**22
 
 
 def log_probability(logits: Logits, words: Words) -> Float[Tensor, "*any"]:
@@ -68,18 +68,23 @@ class LexicalProbe(ScoreRule):
         return site_of(trace, self.site).mask
 
     def values(self, model: AttentionModel, trace: Trace) -> Float[Tensor, "batch out inp"]:
-        """Read the output at every position, chunk by chunk."""
-        values = site_of(trace, self.site).values.transpose(1, 2)  # batch, inp, heads, value
+        """Read the output at every real pair of positions, chunk by chunk, and 0 elsewhere."""
+        site = site_of(trace, self.site)
         if not hasattr(model, "readout"):
             raise MissingCapability("The lexical probe needs a model with a readout.")
-        batch, out, types = trace.logits.shape
-        chunk = max(1, _CHUNK // (batch * out * types))
+        values = site.values.transpose(1, 2)  # batch, inp, heads, value
+        real = trace.batch.target_mask[:, :, None] & site.mask[:, None]
+        cells = real.nonzero()
+        # A classifier has two logits a cell, but hundreds of numbers in its context.
+        widest = max(trace.logits.shape[-1], values[0, 0].numel() + trace.query.shape[-1])
         read = READINGS[self.reading]
-        parts = []
-        for part in values.split(chunk, dim=1):
-            shape = (batch, out, part.shape[1])
-            context = part[:, None].expand(*shape, *part.shape[2:])
-            query = trace.query[:, :, None].expand(*shape, trace.query.shape[-1])
-            words = trace.batch.targets[:, :, None].expand(shape)
-            parts.append(read(model.readout(context, query), words))
-        return torch.cat(parts, 2)
+        parts = [
+            read(
+                model.readout(values[example, inp], trace.query[example, out]),
+                trace.batch.targets[example, out],
+            )
+            for example, out, inp in (c.T for c in cells.split(max(1, _CHUNK // widest)))
+        ]
+        return torch.zeros_like(real, dtype=trace.logits.dtype).masked_scatter(
+            real, torch.cat(parts)
+        )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,6 +104,16 @@ class ScoreRule(Spec):
         """Return the input positions where the score means something."""
         return trace.batch.input_mask
 
+    def trace(
+        self,
+        model: AttentionModel,
+        batch: Batch,
+        attention: Mapping[str, AttentionRule] | None = None,
+    ) -> Trace:
+        """Run the model as the score needs it: by default without a graph for gradients."""
+        with torch.no_grad():
+            return model.trace(batch, attention)
+
     @abstractmethod
     def values(self, model: AttentionModel, trace: Trace) -> Float[Tensor, "batch out inp"]:
         """Read the score off a model and one of its traces."""
@@ -131,5 +141,29 @@ def read_score(
     attention
         Interventions by site, for example ``{"cross": Uniform()}``.
     """
-    with torch.no_grad():
-        return rule.read(model, model.trace(batch, attention))
+    return read_scores([rule], model, batch, attention)[0]
+
+
+def read_scores(
+    rules: Sequence[ScoreRule],
+    model: AttentionModel,
+    batch: Batch,
+    attention: Mapping[str, AttentionRule] | None = None,
+) -> list[Score]:
+    """Read several scores off a model; those that need nothing special share one pass.
+
+    Parameters
+    ----------
+    rules, attention
+        As in `read_score`.
+    """
+    scores: list[Score] = []
+    shared: Trace | None = None
+    for rule in rules:
+        if type(rule).trace is not ScoreRule.trace:
+            trace = rule.trace(model, batch, attention)
+        else:
+            trace = shared = shared or rule.trace(model, batch, attention)
+        with torch.no_grad():
+            scores.append(rule.read(model, trace))
+    return scores
