@@ -73,12 +73,17 @@ def variants():
     ]
 
 
+# What has no default: which corpus a text is.
+NEEDED = {"labelled-text": {"corpus": "sst"}, "parallel-text": {"corpus": "multi30k-de-en"}}
+
+
 @pytest.mark.parametrize(("root", "variant"), variants())
 def test_a_variant_is_read_back_as_itself(root, variant):
-    written = json.loads(json.dumps(variant().model_dump(mode="json")))
+    one = variant(**NEEDED.get(variant.model_fields["kind"].default, {}))
+    written = json.loads(json.dumps(one.model_dump(mode="json")))
     read = root.model_validate(written)
     assert type(read) is variant
-    assert read == variant()
+    assert read == one
 
 
 def test_a_whole_unit_is_read_back_with_its_variants_settings():

@@ -12,9 +12,7 @@ from attnscope.data.corpus import GrammarTranslation
 from attnscope.data.tasks import KeywordTask, PermutationCopy
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.seq2seq import Seq2SeqSpec
-from attnscope.training.evaluation import evaluate
 from attnscope.training.objective import Likelihood, Term, negative_log_likelihood, total
-from attnscope.training.unit import Training
 
 STREAM = torch.Generator()
 TRANSLATOR = Seq2SeqSpec(embedding=8, hidden=8, embeddings="separate")
@@ -84,38 +82,3 @@ def test_total_is_the_weighted_sum_of_its_terms(traced):
     terms = (Likelihood(weight=2.0), Constant(value=3.0, weight=0.5), Constant(value=-1.0))
     expected = 2 * Likelihood()(model, trace.batch, trace, STREAM) + 0.5
     torch.testing.assert_close(total(terms, model, trace, STREAM), expected)
-
-
-def test_evaluation_is_the_same_however_the_examples_are_batched(traced):
-    model, trace = traced
-    rows = [
-        evaluate(model, trace.batch, Training(steps=0, batch_size=size, evaluate_at=()))[0]
-        for size in (1, 4, 100)
-    ]
-    for row in rows[1:]:
-        torch.testing.assert_close(row, rows[0], rtol=1e-12, atol=1e-12)
-
-
-def test_evaluated_accuracy_counts_real_positions_alone(traced):
-    model, trace = traced
-    batch = trace.batch
-    right = [
-        int(trace.logits[row, t].argmax()) == int(batch.targets[row, t])
-        for row in range(len(batch))
-        for t in range(int(batch.target_lengths[row]))
-    ]
-    row, _ = evaluate(model, batch, Training(steps=0, batch_size=4, evaluate_at=()))
-    assert row["accuracy"] == sum(right) / len(right)
-    assert row["loss"] == pytest.approx(float(Likelihood()(model, batch, trace, STREAM).detach()))
-
-
-def test_padding_that_is_predicted_where_padding_stands_is_not_counted_as_right():
-    source = GrammarTranslation()
-    model = TRANSLATOR.build(source, 0)
-    batch = source.evaluation_batch(6)
-    assert not batch.target_mask.all()
-    assert not batch.targets[~batch.target_mask].any()  # Padding has id 0, which no word has.
-    with torch.no_grad():
-        model.output.bias[0] = 1e6
-    row, _ = evaluate(model, batch, Training(steps=0, batch_size=4, evaluate_at=()))
-    assert row["accuracy"] == 0

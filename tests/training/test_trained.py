@@ -64,7 +64,7 @@ def test_stored_scores_change_as_the_model_learns(unit, tmp_path):
 def test_logged_numbers_are_those_of_the_stored_weights(unit, tmp_path):
     done = trained(unit, tmp_path)
     examples = unit.source.evaluation_batch(unit.training.examples)
-    row, _ = evaluate(done.model, examples, unit.training)
+    row, _ = evaluate(done.model, examples, unit.source, unit.training)
     assert {key: done.log[-1][key] for key in row} == pytest.approx(row, rel=1e-6)
 
 
@@ -101,8 +101,8 @@ def test_score_that_is_not_stored_is_answered_with_those_that_are(tiny, tmp_path
 def test_best_weights_are_those_of_the_first_step_of_highest_accuracy(tiny, tmp_path, monkeypatch):
     accuracies = itertools.cycle([0.1, 0.7, 0.7, 0.3])
 
-    def judged(model, batch, training):
-        row, scores = evaluate(model, batch, training)
+    def judged(model, batch, source, training, split):
+        row, scores = evaluate(model, batch, source, training, split)
         return row | {"accuracy": next(accuracies)}, scores
 
     monkeypatch.setattr(loop, "evaluate", judged)

@@ -43,6 +43,7 @@ class Result(BaseModel):
 
     schema_: Literal[1] = Field(default=1, alias="schema")
     recipe: str
+    part: str = Field("", description="which of several runs of the recipe, say on which corpus")
     scale: Literal["full", "quick"]
     config: dict[str, Any]
     environment: dict[str, Any]
@@ -54,8 +55,13 @@ class Result(BaseModel):
         """Return the measurements of a name whose data set and axes are as given."""
         return select(self.measurements, name, dataset, **axes)
 
+    @property
+    def place(self) -> str:
+        """The folder of the result inside a workspace."""
+        return f"{self.recipe}/{self.part}" if self.part else self.recipe
+
     def write(self, folder: Path) -> None:
-        """Write ``result.json`` into the recipe's folder."""
+        """Write ``result.json`` into a folder."""
         write_json(folder / "result.json", self.model_dump(mode="json", by_alias=True))
 
 

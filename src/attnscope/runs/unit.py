@@ -20,7 +20,7 @@ from attnscope.runs.tensors import Arrays, load_arrays, save_arrays
 
 # Raised whenever a change of attnscope's code changes the numbers, or the form of the files, of an
 # unchanged configuration.
-NUMBERS_VERSION = 2
+NUMBERS_VERSION = 3
 _KEPT_CHECKPOINTS = 2
 
 

@@ -7,12 +7,16 @@ from typing import Any
 
 import attnscope.data.corpus
 import attnscope.data.tasks
+import attnscope.data.text
 import attnscope.models.classifier
+import attnscope.models.embedding
 import attnscope.models.intervention
 import attnscope.models.proxy
 import attnscope.models.seq2seq
 import attnscope.scores.attention
 import attnscope.scores.probe
+import attnscope.scores.saliency
+import attnscope.training.bleu
 import attnscope.training.objective
 import attnscope.training.optimizer  # noqa: F401
 from attnscope.training.unit import Unit

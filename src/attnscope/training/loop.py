@@ -20,16 +20,15 @@ import numpy as np
 import torch
 from torch import nn
 
-from attnscope.data.batch import Batch
 from attnscope.data.randomness import generator
 from attnscope.errors import DamagedFile, NonFiniteLoss, UsageError, suggestion
 from attnscope.runs.environment import environment
 from attnscope.runs.tensors import Arrays
 from attnscope.runs.unit import UnitFolder
-from attnscope.training.evaluation import evaluate, example_arrays
+from attnscope.training.evaluation import evaluate, example_arrays, kept_scores
 from attnscope.training.objective import total
 from attnscope.training.optimizer import optimizer_arrays, restore_optimizer
-from attnscope.training.unit import Unit
+from attnscope.training.unit import Unit, best_step, log_column, score_file
 
 Report = Callable[[int], None]
 Note = Callable[[str], None]
@@ -87,7 +86,10 @@ class _Run:
         self.model = build_model(unit)
         trained = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = unit.training.optimizer.build(trained)
-        self.examples = unit.source.evaluation_batch(unit.training.examples).to(unit.device)
+        self.examples = {
+            split: unit.source.evaluation_batch(unit.training.examples, split).to(unit.device)
+            for split in unit.training.splits
+        }
         self.losses: list[torch.Tensor] = []  # since they were last looked at
         self.seen: list[float] = []  # since the last evaluation
         self.rows: list[dict[str, Any]] = []
@@ -101,7 +103,9 @@ class _Run:
         for sentence in complaints:
             note(sentence)
         if state is None or not self._restore_log(step, note):
-            self.folder.save_scores("examples", example_arrays(self._stored()))
+            for split, batch in self.examples.items():
+                stored = batch.rows(slice(self.unit.training.stored))
+                self.folder.save_scores(score_file(split), example_arrays(stored))
             return False
         _load_weights(self.model, {k[6:]: v for k, v in state.items() if k.startswith("model.")})
         restore_optimizer(self.optimizer, state)
@@ -123,9 +127,6 @@ class _Run:
         self.rows = rows
         return True
 
-    def _stored(self) -> Batch:
-        return self.examples.rows(slice(self.unit.training.stored))
-
     def go(self) -> None:
         steps, schedule = self.unit.training.steps, set(self.unit.training.schedule)
         for step in range(self.first, steps + 1):
@@ -136,6 +137,17 @@ class _Run:
                 self._update(step)
                 self.report(1)
         self.folder.save_weights("last", steps, _weights(self.model))
+        self._read_final_scores()
+
+    def _read_final_scores(self) -> None:
+        unit, rules = self.unit, self.unit.training.final_scores
+        for which in ("last", "best") if rules else ():
+            _load_weights(self.model, self.folder.load_weights(which)[1])
+            self.model.eval()
+            for split, batch in self.examples.items():
+                first = batch.rows(slice(unit.training.stored))
+                scores = kept_scores(self.model, first, unit.source, unit.training, rules)  # type: ignore[arg-type]
+                self.folder.save_scores(score_file(split, which), scores)
 
     def _update(self, step: int) -> None:
         unit, training = self.unit, self.unit.training
@@ -178,13 +190,17 @@ class _Run:
         training_loss = sum(self.seen) / len(self.seen) if self.seen else None
         self.seen = []
         started = time.monotonic()
-        row, scores = evaluate(self.model, self.examples, self.unit.training)  # type: ignore[arg-type]
-        self._demand_finite(row["loss"], step)
-        self.folder.save_scores(f"step-{step:08d}", scores)
-        if all(row["accuracy"] > earlier["accuracy"] for earlier in self.rows):
-            self.folder.save_weights("best", step, _weights(self.model))
-        entry = {"step": step, **row, "training_loss": training_loss}
+        training = self.unit.training
+        entry: dict[str, Any] = {"step": step}
+        for split, batch in self.examples.items():
+            row, scores = evaluate(self.model, batch, self.unit.source, training, split)  # type: ignore[arg-type]
+            self._demand_finite(row["loss"], step)
+            self.folder.save_scores(score_file(split, step), scores)
+            entry |= {log_column(split, name): value for name, value in row.items()}
+        entry |= {"training_loss": training_loss}
         self.rows.append(entry | {"seconds": round(time.monotonic() - started, 3)})
+        if best_step(self.rows, training) == step:
+            self.folder.save_weights("best", step, _weights(self.model))
         self.folder.write_log(self.rows)
 
     def _checkpoint(self, step: int) -> None:
@@ -233,14 +249,19 @@ def _repeatable(device: str) -> Iterator[None]:
     """Use one CPU thread and deterministic kernels, so that a unit's bytes repeat."""
     threads = torch.get_num_threads()
     mode = torch.get_deterministic_debug_mode()
+    memory: Any = torch.utils.deterministic
+    filling = memory.fill_uninitialized_memory
     if device == "cuda":
         # cuBLAS reads this when it is first used; without it its sums are not repeatable.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.set_num_threads(1)
     # The same as `torch.use_deterministic_algorithms`, without its import of the compiler (1.4 s).
     torch.set_deterministic_debug_mode("error")
+    # Nothing here reads memory that it has not written; filling it costs a kernel a tensor.
+    memory.fill_uninitialized_memory = False
     try:
         yield
     finally:
         torch.set_num_threads(threads)
         torch.set_deterministic_debug_mode(mode)
+        memory.fill_uninitialized_memory = filling

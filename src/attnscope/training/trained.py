@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import nn
 
 from attnscope.data.batch import Batch
@@ -16,10 +15,10 @@ from attnscope.models.decoding import respond
 from attnscope.models.trace import AttentionModel
 from attnscope.runs.unit import UnitFolder
 from attnscope.scores.score import Score, ScoreRule, read_score
-from attnscope.training.evaluation import example_batch
+from attnscope.training.evaluation import example_batch, padded_score
 from attnscope.training.kinds import read_unit
 from attnscope.training.loop import load_model
-from attnscope.training.unit import Unit
+from attnscope.training.unit import Unit, best_step, score_file
 
 
 class TrainedUnit:
@@ -36,6 +35,7 @@ class TrainedUnit:
     def __init__(self, unit: Unit, folder: UnitFolder) -> None:
         self.unit = unit
         self.folder = folder
+        self._examples: dict[str, Batch] = {}
 
     @classmethod
     def read(cls, path: Path) -> TrainedUnit:
@@ -53,18 +53,44 @@ class TrainedUnit:
     @cached_property
     def examples(self) -> Batch:
         """The evaluation examples whose scores are stored."""
-        return example_batch(self.folder.load_scores("examples"))
+        return self.examples_of(self.unit.training.splits[0])
 
-    def stored(self, name: str, step: int | None = None) -> Score:
-        """Return a stored score at an evaluated step, by default the last one."""
-        step = self.folder.score_steps[-1] if step is None else step
-        arrays = self.folder.load_scores(f"step-{step:08d}")
+    def examples_of(self, split: str) -> Batch:
+        """Return the examples of a split whose scores are stored."""
+        if split not in self._examples:
+            self._examples[split] = example_batch(self.folder.load_scores(score_file(split)))
+        return self._examples[split]
+
+    def stored(self, name: str, step: int | str | None = None, split: str | None = None) -> Score:
+        """Return a stored score.
+
+        Parameters
+        ----------
+        name
+            As in ``unit.training.scores``, or in ``unit.training.final_scores``.
+        step
+            An evaluated step, by default the last one; ``"last"`` or ``"best"`` for a final score.
+        split
+            ``"val"`` or ``"train"``, by default the unit's first one.
+        """
+        split = self.unit.training.splits[0] if split is None else split
+        step = self.log[-1]["step"] if step is None else step
+        arrays = self.folder.load_scores(score_file(split, step))
         if name not in arrays:
             names = {key.removesuffix(".mask") for key in arrays}
             raise UsageError(f"{self.folder.name} stores no {name!r}; {suggestion(name, names)}")
-        values, mask = (torch.from_numpy(arrays[key].copy()) for key in (name, f"{name}.mask"))
         source = self.unit.source
-        return Score(name, values, mask, self.examples, source.input_words, source.output_words)
+        score = padded_score(name, arrays, self.examples_of(split))
+        return replace(score, input_words=source.input_words, output_words=source.output_words)
+
+    def log_row(self, step: int) -> dict[str, Any]:
+        """Return the log's row of an evaluated step."""
+        return next(row for row in self.log if row["step"] == step)
+
+    @property
+    def best_step(self) -> int:
+        """The step of the best weights."""
+        return best_step(self.log, self.unit.training)
 
     @cached_property
     def model(self) -> nn.Module:
@@ -95,7 +121,10 @@ class TrainedUnit:
         model: AttentionModel = self.model  # type: ignore[assignment]
         source = self.unit.source
         if isinstance(examples, str):
-            examples = respond(model, source.encode(examples), source.boundaries)
+            attention = self.unit.training.attention
+            examples = respond(
+                model, source.encode(examples), source.boundaries, attention=attention
+            )
         batch = self.examples if examples is None else examples
         score = read_score(rule, model, batch, self.unit.training.attention)
         return replace(score, input_words=source.input_words, output_words=source.output_words)

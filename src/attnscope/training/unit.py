@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from attnscope.runs.spec import Settings
 from attnscope.runs.unit import UnitFolder
 from attnscope.scores.attention import Attention
 from attnscope.scores.score import ScoreRule
+from attnscope.training.metric import Metric
 from attnscope.training.objective import Likelihood, Term
 from attnscope.training.optimizer import Adam, OptimizerSpec
 
@@ -29,9 +30,17 @@ class Training(Settings):
     objective: tuple[SerializeAsAny[Term], ...] = (Likelihood(),)
     attention: dict[str, SerializeAsAny[Intervention]] = Field(default_factory=dict)
     frozen: tuple[str, ...] = Field((), description="prefixes of parameter names that do not train")
-    examples: int = Field(50, ge=1, description="evaluation examples")
+    examples: int = Field(50, ge=1, description="evaluation examples of each split, at most")
+    splits: tuple[Literal["val", "train"], ...] = Field(
+        ("val",), description="evaluated; the first one decides which weights are the best"
+    )
     stored: int = Field(8, ge=0, description="evaluation examples whose scores are kept")
     scores: tuple[SerializeAsAny[ScoreRule], ...] = (Attention(),)
+    final_scores: tuple[SerializeAsAny[ScoreRule], ...] = Field(
+        (), description="kept of the last and of the best weights alone: they take long to read"
+    )
+    metrics: tuple[SerializeAsAny[Metric], ...] = Field((), description="logged beside accuracy")
+    best_by: Literal["accuracy", "loss"] = Field("accuracy", description="picks the best weights")
     dtype: Literal["float32", "float64"] = "float32"
 
     @field_validator("evaluate_at", mode="after")
@@ -39,7 +48,7 @@ class Training(Settings):
     def _in_order(cls, steps: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(sorted(set(steps)))
 
-    @field_validator("scores", mode="after")
+    @field_validator("scores", "final_scores", mode="after")
     @classmethod
     def _distinct_names(cls, scores: tuple[ScoreRule, ...]) -> tuple[ScoreRule, ...]:
         names = [score.name for score in scores]
@@ -76,6 +85,27 @@ class Unit(Settings):
     def folder(self, workspace: Path) -> UnitFolder:
         """Return the unit's folder in a workspace."""
         return UnitFolder.of(workspace, self.name, self.config())
+
+
+def log_column(split: str, name: str) -> str:
+    """Return the log's name of a number measured on a split; ``val`` goes without saying."""
+    return name if split == "val" else f"{split}.{name}"
+
+
+def score_file(split: str, step: int | str | None = None) -> str:
+    """Return where a unit keeps the scores of a split, or (None) its examples.
+
+    ``step`` is a step of evaluation, or ``last`` or ``best`` for scores read after training.
+    """
+    name = f"step-{step:08d}" if isinstance(step, int) else step or "examples"
+    return log_column(split, name)
+
+
+def best_step(log: Sequence[Mapping[str, Any]], training: Training) -> int:
+    """Return the step with the highest accuracy or lowest loss, the first one of several."""
+    column = log_column(training.splits[0], training.best_by)
+    best = {"accuracy": max, "loss": min}[training.best_by]
+    return int(best(log, key=lambda row: row[column])["step"])
 
 
 def every(interval: int, steps: int) -> tuple[int, ...]:
