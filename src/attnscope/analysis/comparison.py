@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from attnscope.analysis.agreement import top_share_agreement
 from attnscope.analysis.intervals import Interval, sentence_interval
 from attnscope.errors import UsageError
 from attnscope.scores.score import Score
+
+# Cells compared at once.
+_CELLS = 2**20
 
 Metric = Callable[[Tensor, Tensor, Tensor], Tensor]
 
@@ -35,8 +40,23 @@ def compare(
     Interval
         The mean over all real output words and its 95 % interval over sentences.
     """
-    if u.batch.ids.tolist() != v.batch.ids.tolist() or u.values.shape != v.values.shape:
+    agreement = per_word(u, v, metric)
+    return sentence_interval(agreement, u.target_mask, rng=np.random.default_rng(resampling))
+
+
+def per_word(
+    u: Score, v: Score, metric: Metric = top_share_agreement
+) -> Float[np.ndarray, "batch out"]:
+    """Return how well ``v`` agrees with ``u`` at every output word, NaN at padding.
+
+    Examples of like length are compared together: a few long ones do not make all of them long.
+    """
+    if not u.batch.ids.equal(v.batch.ids) or u.values.shape != v.values.shape:
         raise UsageError(f"{u.name} and {v.name} are not scores of the same examples.")
-    agreement = metric(u.values, v.values, u.input_mask & v.input_mask)
-    mask = (u.target_mask & v.target_mask).cpu().numpy()
-    return sentence_interval(agreement.cpu().numpy(), mask, rng=np.random.default_rng(resampling))
+    mask = u.input_mask & v.input_mask
+    agreement = torch.full(u.values.shape[:2], torch.nan, dtype=torch.float64)
+    for rows, batch in u.batch.by_length(lambda inp, out: _CELLS // (inp * out)):
+        out, inp = batch.targets.shape[1], batch.inputs.shape[1]
+        first, second = (score.values[rows, :out, :inp] for score in (u, v))
+        agreement[rows, :out] = metric(first, second, mask[rows, :inp]).cpu()
+    return agreement.masked_fill(~u.target_mask.cpu(), torch.nan).numpy()
