@@ -14,6 +14,7 @@ import pytest
 import attnscope
 import attnscope.training.loading
 from attnscope.data.grammar import translation_corpus
+from attnscope.data.selection import check
 from attnscope.errors import AttnscopeError, UsageError
 from attnscope.training.demo import DEMO
 from attnscope.training.trained import TrainedUnit
@@ -30,7 +31,10 @@ def test_the_code_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert len(blocks) >= 2
     monkeypatch.chdir(tmp_path)
+    reviews = [f"a {word} film number {n}\t{word}" for n in range(40) for word in ("good", "bad")]
+    (tmp_path / "reviews.tsv").write_text("\n".join(reviews))
     exec("\n".join(blocks), {})
+    assert check("my-reviews").selected["train"].n > 60
     for name in ("attention.png", "probe.csv", "probe.npz"):
         assert (tmp_path / name).stat().st_size > 100
 

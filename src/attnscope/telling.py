@@ -39,7 +39,7 @@ def headline_table(rows: Sequence[Measurement], title: str) -> Table:
     printed = any(row.published is not None for row in rows)
     for column in ("measured", "data set"):
         table.add_column(column, no_wrap=True)
-    table.add_column("of", overflow="fold")
+    table.add_column("of", overflow="fold", min_width=10)
     for column in ("value", "95 % interval", "n", *(["paper"] if printed else [])):
         table.add_column(column, justify="right", no_wrap=True)
     for row in rows:

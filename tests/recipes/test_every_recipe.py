@@ -14,7 +14,22 @@ from attnscope.recipes.recipe import module_of
 from attnscope.recipes.running import Run, draw, run
 from attnscope.recipes.verdicts import judge
 
+TEXT: dict[str, Any] = {
+    "steps": 4,
+    "seeds": 2,
+    "embedding": 8,
+    "hidden": 4,
+    "translation_steps": 4,
+    "translation_hidden": 4,
+    "examples": 6,
+    "proxy_dimension": 4,
+    "proxy_epochs": 1,
+    "proxy_translation_epochs": 1,
+}
 TINY: dict[str, dict[str, Any]] = {
+    "snell/table5": TEXT,
+    "snell/table10": TEXT,
+    "snell/table11": TEXT,
     "snell/fig3": {"steps": 4, "seeds": 2, "length": 5, "control_types": 7, "hidden": 8},
     "snell/fig6": {
         "steps": 4,
@@ -92,7 +107,7 @@ def test_headline_measurements_exist(runs: dict[str, Run], name: str) -> None:
 def test_running_again_reuses_every_unit_and_gives_the_same_measurements(
     runs: dict[str, Run], name: str
 ) -> None:
-    workspace = runs[name].folder.parents[1]
+    workspace = runs[name].folder.parents[runs[name].result.place.count("/")]
     before = {path: path.stat().st_mtime_ns for path in workspace.glob("units/*/last.safetensors")}
     again = run(name, TINY.get(name, {}), quick=True, device="cpu", jobs=1, out=workspace)
     after = {path: path.stat().st_mtime_ns for path in workspace.glob("units/*/last.safetensors")}
@@ -104,15 +119,15 @@ def test_running_again_reuses_every_unit_and_gives_the_same_measurements(
 def test_figures_come_from_the_result_and_the_logs_alone(
     runs: dict[str, Run], name: str, tmp_path: Path
 ) -> None:
-    source = runs[name].folder
-    copy = tmp_path / name
+    source, place = runs[name].folder, runs[name].result.place
+    copy = tmp_path / place
     copy.mkdir(parents=True)
     (copy / "result.json").write_bytes((source / "result.json").read_bytes())
     for unit in runs[name].result.units:
         folder = tmp_path / "units" / unit
         folder.mkdir(parents=True)
         for file in ("config.json", "log.jsonl"):
-            original = source.parents[1] / "units" / unit / file
+            original = source.parents[place.count("/")] / "units" / unit / file
             (folder / file).write_bytes(original.read_bytes())
     drawn, notice = draw(copy)
     assert notice is None

@@ -140,7 +140,7 @@ def test_unit_read_back_from_its_json_is_the_same_unit_with_the_same_hash(
 
 UNIT = Unit(
     source=SampledCopy(length=5, vocabulary=8),
-    model=Seq2SeqSpec(embedding=8, hidden=8),
+    model=Seq2SeqSpec(embedding=8, hidden=8, layers=2),
     training=Training(
         steps=6, batch_size=4, evaluate_at=(3,), attention={"cross": Permuted()}, frozen=("hidden",)
     ),
@@ -151,11 +151,17 @@ OTHERS = {
     "model.cell": "gru",
     "model.join": "averaged",
     "model.embeddings": "separate",
+    "model.dropout": 0.5,
+    "model.readout": "relu",
     "model.base_seed": 3,
     "model.head_seeds": [3],
     "training.frozen": [],
     "training.scores.0.site": "self",
     "training.scores.0.heads": "max",
+    "training.splits.0": "train",
+    "training.final_scores": [{"kind": "saliency"}],
+    "training.metrics": [{"kind": "bleu"}],
+    "training.best_by": "loss",
     "training.dtype": "float64",
     "device": "cuda",
 }

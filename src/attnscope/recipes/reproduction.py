@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from attnscope.claims.wording import number, sentence
@@ -51,9 +52,10 @@ def write_reproduction(results: Path, page: Path) -> None:
     for paper, title in _PAPERS.items():
         own = [claim for claim in judged if claim.id.startswith(f"{paper}.")]
         lines += [f"## {paper} — {title}", ""]
-        for result in found:
-            if result.recipe.startswith(f"{paper}/"):
-                lines += _recipe(result, own, results, page.parent)
+        by_recipe = groupby(found, key=lambda result: result.recipe)
+        for recipe, group in by_recipe:
+            if recipe.startswith(f"{paper}/"):
+                lines += _recipe(recipe, list(group), own, results, page.parent)
         waiting = [claim.id for claim in own if not claim.setting]
         if waiting:
             lines += [f"No full run yet: {', '.join(f'`{name}`' for name in waiting)}.", ""]
@@ -77,22 +79,27 @@ def _summary(judged: Sequence[Judged]) -> Iterator[str]:
     )
 
 
-def _recipe(result: Result, judged: Sequence[Judged], results: Path, page: Path) -> Iterator[str]:
-    entry = find(result.recipe)
-    device = {"cuda": "one GPU", "cpu": "CPU"}[result.environment["device"]]
-    settings = ", ".join(f"{key}={value}" for key, value in result.config.items())
-    yield f"### {result.recipe}\n\n{entry.title.capitalize()}.\n"
-    yield f"`{_command(result)}` ({result.scale}, {result.seconds:.0f} s on {device})\n"
-    for figure in sorted((results / result.recipe / "figures").glob("*.svg")):
-        path = os.path.relpath(figure, page)
-        yield f"![{result.recipe}, {figure.stem}]({path})\n"
+def _recipe(
+    recipe: str, found: Sequence[Result], judged: Sequence[Judged], results: Path, page: Path
+) -> Iterator[str]:
+    entry = find(recipe)
+    yield f"### {recipe}\n\n{entry.title.capitalize()}.\n"
+    for result in found:
+        device = {"cuda": "one GPU", "cpu": "CPU"}[result.environment["device"]]
+        yield f"`{_command(result)}` ({result.scale}, {result.seconds:.0f} s on {device})\n"
+        for figure in sorted((results / result.place / "figures").glob("*.svg")):
+            path = os.path.relpath(figure, page)
+            yield f"![{result.place}, {figure.stem}]({path})\n"
     for claim in judged:
-        if result.recipe in claim.recipes:
+        if recipe in claim.recipes:
             yield from _claim(claim)
-    rows = headline(result.measurements, module_of(entry).HEADLINE)
-    yield "<details><summary>Measurements and settings</summary>\n"
-    yield from _table(rows)
-    yield f"\nSettings: {settings}.\n\n</details>\n"
+    for result in found:
+        rows = headline(result.measurements, module_of(entry).HEADLINE)
+        settings = ", ".join(f"{key}={value}" for key, value in result.config.items())
+        of = f" on {result.part}" if result.part else ""
+        yield f"<details><summary>Measurements and settings{of}</summary>\n"
+        yield from _table(rows)
+        yield f"\nSettings: {settings}.\n\n</details>\n"
 
 
 def _command(result: Result) -> str:
@@ -137,7 +144,7 @@ def _variants(folder: Path, page: Path) -> Iterator[str]:
         yield f"### {workspace.name}\n"
         for result in found:
             yield f"`{_command(result)}`\n"
-            for figure in sorted((workspace / result.recipe / "figures").glob("*.svg")):
+            for figure in sorted((workspace / result.place / "figures").glob("*.svg")):
                 yield f"![{workspace.name}, {figure.stem}]({os.path.relpath(figure, page)})\n"
         for claim in judge(found):
             if claim.setting:

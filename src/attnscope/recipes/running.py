@@ -90,6 +90,7 @@ def run(
         measurements = module.measure(config, lab)
     result = Result(
         recipe=recipe,
+        part=getattr(config, "part", ""),
         scale="quick" if quick else "full",
         config=config.model_dump(mode="json"),
         environment=environment(place),
@@ -97,7 +98,7 @@ def run(
         measurements=tuple(measurements),
         units=tuple(lab.used),
     )
-    folder = workspace / recipe
+    folder = workspace / result.place
     result.write(folder)
     figures, notice = draw(folder)
     return Run(entry, result, folder, figures, notice)
@@ -118,7 +119,7 @@ def draw(folder: str | Path) -> tuple[tuple[Path, ...], str | None]:
     notice = figures_available()
     if notice:
         return (), notice
-    workspace = folder.parents[result.recipe.count("/")]
+    workspace = folder.parents[result.place.count("/")]
     charts = module_of(find(result.recipe)).draw(result, read_logged(workspace, result))
     paths = [save(chart, folder / "figures", name) for name, chart in charts.items()]
     return tuple(path for group in paths for path in group), None

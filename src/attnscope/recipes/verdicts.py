@@ -71,7 +71,8 @@ def read_results(folder: Path) -> list[Result]:
     """Read the results of a workspace."""
     if not folder.is_dir():
         raise WorkspaceError(f"There is no folder {folder}; name a workspace, as given to --out.")
-    return [read_result(path) for path in sorted(folder.glob("*/*/result.json"))]
+    paths = [path for depth in ("*/*", "*/*/*") for path in folder.glob(f"{depth}/result.json")]
+    return [read_result(path) for path in sorted(paths)]
 
 
 def judge(results: Iterable[Result]) -> list[Judged]:

@@ -55,4 +55,28 @@ RECIPES = (
         None,
         f"{_HERE}.initial_derivative",
     ),
+    Entry(
+        "snell/table5",
+        "how attention, probes, proxy and saliency agree on real text (tables 2–9, figure 2)",
+        "corpora",
+        3000,
+        25,
+        f"{_HERE}.table5",
+    ),
+    Entry(
+        "snell/table10",
+        "attention cannot be learned on top of frozen random features",
+        "corpora",
+        2000,
+        12,
+        f"{_HERE}.table10",
+    ),
+    Entry(
+        "snell/table11",
+        "the bag-of-words proxy is a logistic regression",
+        "corpora",
+        2000,
+        12,
+        f"{_HERE}.table11",
+    ),
 )

@@ -1,0 +1,77 @@
+"""Tables 2–9 and Figure 2: how far attention, probes, proxy and saliency agree on real text.
+
+One run measures them all: both agreements (top 5 % and Kendall), both performances (accuracy and
+BLEU), both splits, in the text's way and in the authors' code's. Options leave parts of it out.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator
+
+from attnscope.recipes.recipe import Lab
+from attnscope.recipes.snell.agreement_rows import PAIRS, agreement_rows
+from attnscope.recipes.snell.corpus_statistics import statistics_rows
+from attnscope.recipes.snell.table5_claims import CLAIMS
+from attnscope.recipes.snell.table5_figures import draw
+from attnscope.recipes.snell.text_units import TextConfig, several, train_corpora
+from attnscope.runs.result import Measurement
+
+__all__ = ["CLAIMS", "HEADLINE", "QUICK", "Config", "draw", "measure"]
+
+Several = BeforeValidator(several)
+
+
+class Config(TextConfig):
+    """Settings of the agreement tables."""
+
+    # Table 5 (and 2) is top5pct, Table 3 kendall_tau; 4, 6 and 8 are the BLEU versions; 7 and 8 the
+    # training split.
+    agreement: Annotated[tuple[Literal["top5pct", "kendall_tau"], ...], Several] = (
+        "top5pct",
+        "kendall_tau",
+    )
+    performance: Annotated[tuple[Literal["accuracy", "bleu"], ...], Several] = ("accuracy", "bleu")
+    split: Annotated[tuple[Literal["val", "train"], ...], Several] = ("val", "train")
+
+
+QUICK = {
+    "corpus": "grammar-sentiment,grammar-translation",
+    "seeds": 2,
+    "embedding": 32,
+    "hidden": 16,
+    "steps": 150,
+    "translation_hidden": 32,
+    "translation_steps": 300,
+    "examples": 100,
+    "proxy_dimension": 32,
+    "proxy_epochs": 10,
+    "proxy_translation_epochs": 10,
+}
+HEADLINE = (
+    *(f"A({pair})" for pair in PAIRS),
+    "A_random",
+    *(f"xi({pair})" for pair in PAIRS),
+    "xi_star",
+    *(f"kendall({pair})" for pair in PAIRS),
+    "A(alpha,delta)",
+    "train_size",
+    "val_size",
+    "median_length",
+    "vocab_size",
+    "parameters",
+    "left_out",
+)
+
+
+def measure(config: Config, lab: Lab) -> list[Measurement]:
+    """Train the units of every corpus and compare their stored scores."""
+    rows: list[Measurement] = []
+    for runs in train_corpora(config, lab):
+        rows += statistics_rows(config, runs.source)
+        for split in config.split:
+            # The paper has Kendall's τ for the validation split alone.
+            metrics = config.agreement if split == "val" else ("top5pct",)
+            rows += agreement_rows(runs, split, metrics, config.performance)
+    return rows
