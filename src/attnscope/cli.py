@@ -110,8 +110,10 @@ def run(
     from attnscope.runs.result import headline
     from attnscope.telling import headline_table, print_verdicts
 
-    rows = headline(done.result.measurements, module_of(done.entry).HEADLINE)
-    console.print(headline_table(rows, f"{recipe}: {done.entry.title}"))
+    module = module_of(done.entry)
+    shown = getattr(module, "SHOWN", {})
+    rows = headline(done.result.measurements, module.HEADLINE, shown)
+    console.print(headline_table(rows, f"{recipe}: {done.entry.title}", shown))
     print_verdicts(console, judged)
     console.print(f"Result: {done.folder / 'result.json'}", markup=False, soft_wrap=True)
     for path in done.figures:

@@ -33,25 +33,30 @@ def recipe_table(recipes: Iterable[Entry]) -> Table:
     return table
 
 
-def headline_table(rows: Sequence[Measurement], title: str) -> Table:
-    """Return the measurements that a recipe puts first, narrow enough for 80 columns."""
+def headline_table(rows: Sequence[Measurement], title: str, hidden: Iterable[str] = ()) -> Table:
+    """Return the measurements that a recipe puts first, narrow enough for 80 columns.
+
+    ``hidden`` names the axes that all of them share.
+    """
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     printed = any(row.published is not None for row in rows)
-    for column in ("measured", "data set"):
-        table.add_column(column, no_wrap=True)
-    table.add_column("of", overflow="fold", min_width=10)
+    table.add_column("measured", no_wrap=True)
+    table.add_column("data set", overflow="fold", min_width=14)
+    table.add_column("of", overflow="fold")
     for column in ("value", "95 % interval", "n", *(["paper"] if printed else [])):
         table.add_column(column, justify="right", no_wrap=True)
     for row in rows:
         interval = "" if row.low is None else f"{number(row.low)} … {number(row.high)}"
-        cells = [row.name, row.dataset, _axes(row), number(row.value), interval, str(row.n)]
+        cells = [row.name, row.dataset, _axes(row, hidden), number(row.value), interval, str(row.n)]
         table.add_row(*cells, *([number(row.published)] if printed else []))
     return table
 
 
-def _axes(row: Measurement) -> str:
-    parts = row.axes.items()
-    return ", ".join(value if isinstance(value, str) else f"{key} {value}" for key, value in parts)
+def _axes(row: Measurement, hidden: Iterable[str]) -> str:
+    split = {} if row.split == "val" else {"split": row.split}
+    parts = {key: value for key, value in (split | row.axes).items() if key not in hidden}
+    told = (v if isinstance(v, str) else f"{key} {number(v)}" for key, v in parts.items())
+    return ", ".join(told)
 
 
 def print_verdicts(console: Console, judged: Iterable[Judged]) -> None:

@@ -70,6 +70,15 @@ def _seq2seq() -> list[Case]:
             COPYING,
         )
         for cell, heads, join, embeddings in variants
+    ] + [
+        Case(
+            f"translator-{readout}",
+            Seq2SeqSpec(
+                embedding=6, hidden=8, layers=2, directions=2, dropout=0.5, readout=readout
+            ),
+            COPYING,
+        )
+        for readout in ("relu", "linear")
     ]
 
 

@@ -1,7 +1,8 @@
 """What a recipe's module offers, and the laboratory that it works in.
 
 A module defines ``Config`` (settings with their reasons), ``QUICK`` (a smaller problem on the same
-code path), ``HEADLINE`` (measurements for the terminal), ``measure``, ``draw``, and ``CLAIMS``.
+code path), ``HEADLINE`` (measurements for the terminal; ``SHOWN``, where there is one, says which
+of several ways), ``measure``, ``draw``, and ``CLAIMS``.
 """
 
 from __future__ import annotations

@@ -126,7 +126,8 @@ def _table(rows: Sequence[Measurement]) -> Iterator[str]:
     yield "| measured | data set | of | value | 95 % interval | n | paper |"
     yield "|---|---|---|---|---|---|---|"
     for row in rows:
-        axes = ", ".join(f"{key}={value}" for key, value in row.axes.items())
+        split = {} if row.split == "val" else {"split": row.split}
+        axes = ", ".join(f"{key}={value}" for key, value in (split | row.axes).items())
         ends = "" if row.low is None else f"{number(row.low)} … {number(row.high)}"
         paper = "" if row.published is None else number(row.published)
         yield (

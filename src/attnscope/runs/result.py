@@ -122,11 +122,24 @@ def select(
     ]
 
 
-def headline(measurements: Iterable[Measurement], names: Sequence[str]) -> list[Measurement]:
-    """Return the measurements of some names, in their order; of a curve, its last step."""
+def headline(
+    measurements: Iterable[Measurement],
+    names: Sequence[str],
+    shown: Mapping[str, Any] | None = None,
+) -> list[Measurement]:
+    """Return the measurements of some names, in their order; of a curve, its last step.
+
+    Parameters
+    ----------
+    shown
+        Axes (and ``split``) that a row must not contradict: of several ways to compute a table,
+        the one that is put first.
+    """
     last: dict[tuple[Any, ...], Measurement] = {}
     for row in measurements:
-        if row.name in names:
+        known = {"split": row.split, **row.axes}
+        fits = all(known.get(key, value) == value for key, value in (shown or {}).items())
+        if row.name in names and fits:
             fixed = tuple((key, value) for key, value in row.axes.items() if key != "step")
-            last[row.name, row.dataset, fixed] = row
+            last[row.name, row.dataset, row.split, fixed] = row
     return sorted(last.values(), key=lambda row: names.index(row.name))

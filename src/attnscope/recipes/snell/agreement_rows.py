@@ -36,6 +36,7 @@ from attnscope.recipes.snell.text_units import Runs, is_classification
 from attnscope.runs.result import Measurement, measured
 from attnscope.scores.lexicon import proxy_lexicon
 from attnscope.scores.score import Score
+from attnscope.training.bleu import Bleu
 from attnscope.training.trained import TrainedUnit
 from attnscope.training.unit import log_column
 
@@ -216,7 +217,9 @@ class Compared:
             published = self._published(name, metric, performance)
             rows.append(self.row(name, found, where, published, scale=1, seeds=seeds))
         published = self._published("xi_star", metric, performance)
-        rows.append(self.row("xi_star", point(star), axes, published, scale=1))
+        # Other people's BLEU compares only with the same signature.
+        signed = axes | ({"signature": Bleu().signature()} if performance == "bleu" else {})
+        rows.append(self.row("xi_star", point(star), signed, published, scale=1))
         majority = 100 * self._majority() if performance == "accuracy" else 0.0
         floor = max(float(np.mean(reached[steps[0]])), majority)
         rows.append(self.row("floor", point(floor), axes, scale=1))

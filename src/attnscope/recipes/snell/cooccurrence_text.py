@@ -14,7 +14,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnscope.analysis.intervals import sentence_ratio_interval
-from attnscope.data.batch import Example, collate
+from attnscope.data.batch import Example, Ids, collate
+from attnscope.data.text import open_text
+from attnscope.data.tokens import BOS, EOS
 from attnscope.data.vocabulary import Vocabulary
 from attnscope.runs.result import Measurement, measured
 from attnscope.theory.counts import bag_of_words, count_table
@@ -42,6 +44,21 @@ def read_text(dataset: str, examples: Sequence[tuple[Sequence[str], Sequence[str
     )
     pairs = PaddedPairs(batch.inputs, batch.input_mask, batch.targets, batch.target_mask)
     return Text(dataset, inputs, outputs, pairs, count_table(*pairs, len(inputs), len(outputs)))
+
+
+def read_corpus(name: str, pieces: int) -> Text:
+    """Read the training part of a corpus, by words or by pieces, without its boundaries."""
+    source = open_text(name, translation={"pieces": pieces})
+    sides = (source.input_words, source.output_words)
+
+    def words(ids: Ids, side: Vocabulary) -> list[str]:
+        return [word for word in side.decode(ids) if word not in (BOS, EOS)]
+
+    examples = [
+        (words(example.inputs, sides[0]), words(example.targets, sides[1]))
+        for example in source.training_examples
+    ]
+    return read_text(source.dataset, examples)
 
 
 def ibm_difference(text: Text) -> Measurement:

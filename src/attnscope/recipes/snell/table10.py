@@ -47,6 +47,7 @@ class Config(TextConfig):
 
 
 QUICK = TABLE5_QUICK | {"corpus": "grammar-sentiment"}
+SHOWN = {"way": "text"}
 HEADLINE = ("A(alpha,alpha_fr)", "A(alpha,beta_uf)", "difference")
 
 

@@ -48,6 +48,7 @@ class Config(TextConfig):
 
 
 QUICK = TABLE5_QUICK | {"corpus": "grammar-sentiment"}
+SHOWN = {"way": "text"}
 HEADLINE = ("A(beta_uf,beta_px)", "A(beta_uf,beta_log)", "A(beta_px,beta_log)", "difference")
 
 
