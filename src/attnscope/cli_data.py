@@ -49,18 +49,19 @@ def list_(data: _Folder = None, as_json: _Json = False) -> None:
 
         print(json.dumps([asdict(row) for row in rows], indent=1))
         return
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title="Corpora", title_justify="left")
+    table = Table(title="Corpora", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("corpus", no_wrap=True)
-    for column in ("task", "what it is", "where"):
-        table.add_column(column)
+    table.add_column("what it is")
+    table.add_column("where")
     for column in ("train", "val"):
         table.add_column(column, justify="right")
     for row in rows:
         sizes = ("" if size is None else f"{size:,}" for size in (row.train, row.val))
-        table.add_row(row.name, row.task, row.title, row.where, *sizes)
+        table.add_row(row.name, row.title, row.where, *sizes)
     Console().print(table)
 
 

@@ -29,7 +29,7 @@ from attnscope.recipes.snell.text_units import (
     CLASSIFICATION,
     Names,
     TextConfig,
-    classification_alone,
+    demand_labels,
     model_of,
     train_corpora,
     training_of,
@@ -61,7 +61,8 @@ def frozen_unit(config: Config, source: Corpus) -> Unit:
 
 def measure(config: Config, lab: Lab) -> list[Measurement]:
     """Train the frozen models beside the units of the agreement tables."""
-    corpora = classification_alone(train_corpora(config, lab), "snell/table10")
+    demand_labels(config, "snell/table10")
+    corpora = train_corpora(config, lab)
     frozen = lab.train([frozen_unit(config, runs.source) for runs in corpora], "frozen")
     return [
         row

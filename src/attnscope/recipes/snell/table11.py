@@ -31,7 +31,7 @@ from attnscope.recipes.snell.text_units import (
     CLASSIFICATION,
     Names,
     TextConfig,
-    classification_alone,
+    demand_labels,
     train_corpora,
 )
 from attnscope.runs.result import Measurement, Result
@@ -54,8 +54,8 @@ HEADLINE = ("A(beta_uf,beta_px)", "A(beta_uf,beta_log)", "A(beta_px,beta_log)", 
 
 def measure(config: Config, lab: Lab) -> list[Measurement]:
     """Fit the regressions and compare them with the units of the agreement tables."""
-    corpora = classification_alone(train_corpora(config, lab), "snell/table11")
-    return [row for runs in corpora for row in _rows(Compared(runs, "val"))]
+    demand_labels(config, "snell/table11")
+    return [row for runs in train_corpora(config, lab) for row in _rows(Compared(runs, "val"))]
 
 
 def _rows(compared: Compared) -> list[Measurement]:

@@ -226,14 +226,11 @@ def train_corpora(config: TextConfig, lab: Lab) -> list[Runs]:
     return runs
 
 
-def classification_alone(corpora: Sequence[Runs], recipe: str) -> Sequence[Runs]:
-    """Return the corpora, or say which of them has no labels."""
-    for runs in corpora:
-        if not is_classification(runs.source):
-            raise UsageError(
-                f"{recipe} is about classification; {runs.source.dataset} has no labels."
-            )
-    return corpora
+def demand_labels(config: TextConfig, recipe: str) -> None:
+    """Say which corpus has no labels, before anything is trained."""
+    for name in config.corpus:
+        if not is_classification(open_corpus(config, name)):
+            raise UsageError(f"{recipe} is about classification; {name} has no labels.")
 
 
 def left_out(source: Corpus) -> dict[str, int]:
