@@ -30,6 +30,8 @@ TINY: dict[str, dict[str, Any]] = {
     "snell/table5": TEXT,
     "snell/table10": TEXT,
     "snell/table11": TEXT,
+    "snell/optimal-attention": {"translation_hidden": 8, "translation_steps": 3, "examples": 6},
+    "snell/alignment": {"translation_hidden": 8, "translation_steps": 3, "examples": 6},
     "snell/fig3": {"steps": 4, "seeds": 2, "length": 5, "control_types": 7, "hidden": 8},
     "snell/fig6": {
         "steps": 4,

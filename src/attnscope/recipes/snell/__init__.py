@@ -79,4 +79,20 @@ RECIPES = (
         12,
         f"{_HERE}.table11",
     ),
+    Entry(
+        "snell/optimal-attention",
+        "the best attention often, not always, goes where the lexical probe is highest (A.1)",
+        "corpora",
+        1800,
+        15,
+        f"{_HERE}.optimal_attention",
+    ),
+    Entry(
+        "snell/alignment",
+        "IBM Model 1, attention and lexical probe against gold word alignments",
+        "corpora",
+        1800,
+        15,
+        f"{_HERE}.alignment",
+    ),
 )

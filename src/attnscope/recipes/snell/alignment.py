@@ -1,0 +1,523 @@
+"""Gold word alignments: how well IBM Model 1, attention and the lexical probe find them (AER).
+
+Model 1 learns from the training text together with the gold sentences' own text, without their
+links, as is usual; a gold corpus in other languages than the training text has its own sentences
+alone. Attention α and probe β are those of snell's translator, trained on the same text and read
+on the gold pairs, teacher-forced, their pieces merged to words. Links can be had in Pharaoh's
+format::
+
+    from attnscope.analysis.alignment import to_pharaoh
+    from attnscope.recipes.snell.alignment import Config, ibm_links, open_gold, training_text
+
+    config = Config(training="tatoeba-en-fr")
+    gold = open_gold("gold-en-fr", ("en", "fr"))
+    links = ibm_links(gold, training_text(config), iterations=5, null=True)
+    print(to_pharaoh(links["union"]))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from pydantic import BeforeValidator, Field
+from torch import Tensor
+
+from attnscope.analysis.alignment import (
+    alignment_error,
+    alignment_precision,
+    alignment_recall,
+    link_tensor,
+    links_of,
+)
+from attnscope.data import grammar
+from attnscope.data.batch import Batch, Example, collate, prefix_mask
+from attnscope.data.corpus import Corpus
+from attnscope.data.folder import Aligned
+from attnscope.data.known import definition, locate
+from attnscope.data.text import ParallelText
+from attnscope.data.tokens import BOS, EOS, PAD, UNKNOWN, words_and_marks
+from attnscope.errors import UsageError
+from attnscope.recipes.recipe import Charts, Lab, Logged, Predicate
+from attnscope.recipes.snell.agreement_rows import rng
+from attnscope.recipes.snell.table5 import QUICK as TABLE5_QUICK
+from attnscope.recipes.snell.text_units import Names, TextConfig, open_corpus, several, units_of
+from attnscope.runs.result import Measurement, Result, measured
+from attnscope.runs.spec import Settings
+from attnscope.scores.attention import Attention
+from attnscope.scores.merging import merge_words
+from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.score import ScoreRule
+from attnscope.theory.ibm1 import IbmModel1, reverse
+from attnscope.theory.initial_derivative import PaddedPairs
+from attnscope.training.evaluation import kept_scores, padded_score
+from attnscope.training.trained import TrainedUnit
+
+Links = Bool[Tensor, "batch out inp"]
+Words = Sequence[str]
+GRAMMAR = "grammar-translation"
+ALONE = "gold sentences alone"
+
+_IBM = "ibm_model1"
+# The mean log-probability of a word's pieces orders positions as the whole word's probability does.
+_RULES: dict[str, ScoreRule] = {
+    "attention": Attention(),
+    "lexical_probe": LexicalProbe(reading="log_probability"),
+}
+Method = Literal["diagonal", "ibm_model1", "attention", "lexical_probe"]
+
+
+class Config(Settings):
+    """Settings of the alignments; the translator's are those of snell's tables."""
+
+    # Folders with gold links; the second has no training text here.
+    gold: Names = Field(("gold-en-fr", "gold-ro-en"), min_length=1)
+    training: str = "tatoeba-en-fr"  # a parallel corpus, known or one's own folder
+    # How the training text is spelled for Model 1. The gold text of the Hansards has contractions
+    # written out ("de le", "do not"): expanded. Gold text that keeps them: plain.
+    spelling: Literal["expanded", "plain"] = "expanded"
+    methods: Annotated[tuple[Method, ...], BeforeValidator(several)] = Field(
+        ("diagonal", "ibm_model1", "attention", "lexical_probe"), min_length=1
+    )
+    iterations: int = Field(5, ge=0)  # of EM, the usual number
+
+    pieces: int = Field(8000, ge=10)
+    translation_hidden: int = Field(256, ge=1)
+    translation_steps: int = Field(36_000, ge=1)
+    translation_batch: int = Field(16, ge=1)
+    examples: int = Field(4000, ge=2)
+    max_length: int | None = Field(1000, ge=3)
+
+    @property
+    def part(self) -> str:
+        """Where the result lies beside that of other corpora: nothing for the default ones."""
+        default = type(self).model_fields["gold"].default
+        return "" if self.gold == default else "+".join(Path(name).name for name in self.gold)
+
+    @property
+    def text(self) -> TextConfig:
+        """The settings of the translator's unit, the same as in snell's tables."""
+        return TextConfig(
+            corpus=(self.training,),
+            pieces=self.pieces,
+            translation_hidden=self.translation_hidden,
+            translation_steps=self.translation_steps,
+            translation_batch=self.translation_batch,
+            examples=self.examples,
+            max_length=self.max_length,
+        )
+
+
+QUICK = {
+    "gold": GRAMMAR,
+    "training": GRAMMAR,
+    **{key: TABLE5_QUICK[key] for key in ("translation_hidden", "translation_steps", "examples")},
+}
+HEADLINE = ("aer",)
+
+
+@dataclass(frozen=True)
+class Gold:
+    """Sentence pairs with their gold links, in one direction, wherever they come from."""
+
+    dataset: str
+    split: str
+    languages: tuple[str, str]
+    sentences: Sequence[Aligned]
+
+    @property
+    def sides(self) -> tuple[list[Words], list[Words]]:
+        """Source and target sentences."""
+        return [pair.source for pair in self.sentences], [pair.target for pair in self.sentences]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The longest output and the longest input."""
+        sources, targets = self.sides
+        return max(map(len, targets)), max(map(len, sources))
+
+    @property
+    def sure(self) -> Links:
+        """The sure links."""
+        return link_tensor([pair.sure for pair in self.sentences], *self.shape)
+
+    @property
+    def possible(self) -> Links:
+        """The possible links, sure ones included."""
+        return link_tensor([pair.possible for pair in self.sentences], *self.shape)
+
+
+def open_gold(name: str, languages: tuple[str, str] | None = None) -> Gold:
+    """Read gold alignments.
+
+    Parameters
+    ----------
+    name
+        A known corpus with alignments, a folder of one's own, or ``grammar-translation``, whose
+        grammar knows what it translated.
+    languages
+        Source and target, where the gold corpus has these; else its own order.
+    """
+    if name == GRAMMAR:
+        pairs = grammar.translation_corpus()["val"]
+        return Gold(name, "val", ("de", "en"), [_aligned(pair) for pair in pairs])
+    known = definition(name)
+    if known.task != "alignment":
+        raise UsageError(
+            f"{known.name} is made for {known.task}; gold= needs gold alignments, such as "
+            f"gold-en-fr or {GRAMMAR}."
+        )
+    own = (known.source, known.target)
+    direction = languages if languages and set(languages) == set(own) else own
+    sentences = locate(known).aligned(known.val, *direction)
+    return Gold(Path(name).name, known.val, direction, sentences)
+
+
+def _aligned(pair: grammar.SentencePair) -> Aligned:
+    links = frozenset((source, target) for target, source in pair.alignment)
+    return Aligned(str(pair.id), pair.source, pair.target, links, links)
+
+
+def training_languages(name: str) -> tuple[str, str]:
+    """Return source and target of the training text."""
+    if name == GRAMMAR:
+        return ("de", "en")
+    known = definition(name)
+    if known.task != "translation":
+        raise UsageError(
+            f"{known.name} is made for {known.task}; training= needs parallel text, such as "
+            f"tatoeba-en-fr or {GRAMMAR}."
+        )
+    return known.source, known.target
+
+
+def training_text(config: Config) -> tuple[list[Words], list[Words]]:
+    """Return the sentences of the training text in words, spelled as the gold text is."""
+    source = open_corpus(config.text, config.training)
+    if isinstance(source, ParallelText):
+        pairs = source.loaded.train_records
+        first, second = (
+            SPELLINGS[config.spelling].get(language, ())
+            for language in training_languages(config.training)
+        )
+        return [cut(p.source, first) for p in pairs], [cut(p.target, second) for p in pairs]
+    outside = (PAD, BOS, EOS)
+    return (
+        [
+            [word for word in source.input_words.decode(example.inputs) if word not in outside]
+            for example in source.training_examples
+        ],
+        [
+            [word for word in source.output_words.decode(example.targets) if word not in outside]
+            for example in source.training_examples
+        ],
+    )
+
+
+# Spelling.
+
+Rules = Sequence[tuple[str, str]]
+# What the Hansards' gold text does with contractions; the article is "le" before any word.
+_FRENCH: Rules = (
+    (r"\baujourd['’]hui\b", "aujourd_ hui"),
+    (r"\b(l|d|n|j|m|t|s|c|qu|lorsqu|puisqu|jusqu|quoiqu)['’]", r"\1e "),
+    (r"\bdu\b", "de le"),
+    (r"\bdes\b", "de les"),
+    (r"\bau\b", "à le"),
+    (r"\baux\b", "à les"),
+)
+_ENGLISH: Rules = (
+    (r"\bwon['’]t\b", "will not"),
+    (r"\bcan['’]t\b", "cannot"),
+    (r"n['’]t\b", " not"),
+    (r"['’]re\b", " are"),
+    (r"['’]ll\b", " will"),
+    (r"['’]ve\b", " have"),
+    (r"['’]d\b", " would"),
+    (r"['’]m\b", " am"),
+    (r"['’]s\b", " _s"),
+)
+SPELLINGS: Mapping[str, Mapping[str, Rules]] = {
+    "expanded": {"fr": _FRENCH, "en": _ENGLISH},
+    "plain": {},
+}
+
+
+def cut(text: str, rules: Rules = ()) -> list[str]:
+    """Cut a sentence into lower-cased words and marks after rewriting it.
+
+    In a rule's result ``_`` stands for an apostrophe that belongs to its word.
+    """
+    text = text.lower().replace("_", " ")
+    for pattern, written in rules:
+        text = re.sub(pattern, written, text)
+    return [word.replace("_", "'") for word in words_and_marks(text)]
+
+
+# Measuring.
+
+
+def measure(config: Config, lab: Lab) -> list[Measurement]:
+    """Align every gold corpus by every method."""
+    languages = training_languages(config.training)
+    corpora = [open_gold(name, languages) for name in config.gold]
+    trainable = [gold for gold in corpora if gold.languages == languages]
+    rules: dict[str, ScoreRule] = {
+        name: rule for name, rule in _RULES.items() if name in config.methods
+    }
+    text = training_text(config) if trainable and _IBM in config.methods else None
+    translator = None
+    if trainable and rules:
+        source = open_corpus(config.text, config.training)
+        translator = lab.train(units_of(config.text, source)["reference"], "translator")[0]
+    rows: list[Measurement] = []
+    for gold in corpora:
+        with_text = gold in trainable
+        if "diagonal" in config.methods:
+            axes = {"method": "diagonal", "direction": "forward"}
+            rows += _rows(gold, diagonal_links(gold), axes)
+        if _IBM in config.methods:
+            rows += _ibm_rows(gold, None, ALONE, config.iterations)
+            if with_text:
+                rows += _ibm_rows(gold, text, config.training, config.iterations)
+        if translator is not None and with_text:
+            rows += _model_rows(gold, translator, rules, config.training, lab.device)
+    return rows
+
+
+def _ibm_rows(
+    gold: Gold, text: tuple[list[Words], list[Words]] | None, training: str, iterations: int
+) -> list[Measurement]:
+    rows = []
+    for null in (True, False):
+        found = ibm_links(gold, text, iterations=iterations, null=null)
+        for direction, links in found.items():
+            axes = {
+                "method": _IBM,
+                "direction": direction,
+                "null": "with NULL" if null else "without NULL",
+                "training": Path(training).name,
+                "iterations": iterations,
+            }
+            rows += _rows(gold, links, axes)
+    return rows
+
+
+def _model_rows(
+    gold: Gold,
+    translator: TrainedUnit,
+    rules: Mapping[str, ScoreRule],
+    training: str,
+    device: str,
+) -> list[Measurement]:
+    rows = []
+    steps = {"last": int(translator.log[-1]["step"]), "best": translator.best_step}
+    for checkpoint, step in steps.items():
+        model = translator.best_model if checkpoint == "best" else translator.model
+        found = model_links(gold, translator, model.to(device), rules, device)
+        for method, links in found.items():
+            axes = {
+                "method": method,
+                "direction": "forward",
+                "training": Path(training).name,
+                "checkpoint": checkpoint,
+                "at": step,
+            }
+            rows += _rows(gold, links, axes, (translator.unit.seed,))
+    return rows
+
+
+def _rows(
+    gold: Gold, links: Links, axes: Mapping[str, Any], seeds: Iterable[int] = ()
+) -> list[Measurement]:
+    sure, possible = gold.sure, gold.possible
+    found = {
+        "aer": alignment_error(links, sure, possible, rng=rng()),
+        "precision": alignment_precision(links, sure, possible, rng=rng()),
+        "recall": alignment_recall(links, sure, rng=rng()),
+    }
+    return [
+        measured(name, gold.dataset, interval, axes, seeds).model_copy(update={"split": gold.split})
+        for name, interval in found.items()
+    ]
+
+
+def diagonal_links(gold: Gold) -> Links:
+    """Link each output word to the input word at the same part of the sentence: a baseline."""
+    (targets, target_lengths), (sources, source_lengths) = (
+        (torch.arange(width), torch.tensor([len(words) for words in side]))
+        for width, side in zip(gold.shape, gold.sides[::-1], strict=True)
+    )
+    place = (2 * targets + 1) * source_lengths[:, None] // (2 * target_lengths[:, None])
+    real = prefix_mask(target_lengths, len(targets))[:, :, None]
+    return (place[:, :, None] == sources) & real
+
+
+def ibm_links(
+    gold: Gold,
+    text: tuple[list[Words], list[Words]] | None = None,
+    *,
+    iterations: int = 5,
+    null: bool = True,
+) -> dict[str, Links]:
+    """Align gold sentences by IBM Model 1.
+
+    Parameters
+    ----------
+    gold
+        The sentences; their links are not looked at.
+    text
+        Further sentences to learn from, as of `training_text`.
+    iterations, null
+        As in `attnscope.theory.ibm1.IbmModel1.fit`.
+
+    Returns
+    -------
+    dict of Tensor
+        ``forward`` gives each output word at most one input word, ``backward`` each input word at
+        most one output word; their ``intersection`` and ``union``.
+    """
+    sides = zip(gold.sides, text or ([], []), strict=True)
+    numbered = [_numbered([_lowered(own), more]) for own, more in sides]
+    (inputs, input_mask, input_types), (targets, target_mask, output_types) = numbered
+    pairs = PaddedPairs(inputs, input_mask, targets, target_mask)
+    first = PaddedPairs(*(part[: len(gold.sentences)] for part in pairs))
+    out, inp = gold.shape
+
+    def aligned(pairs: PaddedPairs, asked: PaddedPairs, types: tuple[int, int]) -> Links:
+        model = IbmModel1.fit(pairs, *types, iterations=iterations, null=null)
+        shares = model.alignment(asked)
+        floor = 1 - shares.sum(-1) if null else -torch.inf
+        return links_of(shares, asked.input_mask, asked.target_mask, floor)
+
+    forward = aligned(pairs, first, (input_types, output_types))[:, :out, :inp]
+    turned = (output_types, input_types)
+    backward = aligned(reverse(pairs), reverse(first), turned).mT[:, :out, :inp]
+    return {
+        "forward": forward,
+        "backward": backward,
+        "intersection": forward & backward,
+        "union": forward | backward,
+    }
+
+
+def _lowered(sentences: Iterable[Words]) -> list[Words]:
+    return [[word.lower() for word in sentence] for sentence in sentences]
+
+
+def _numbered(
+    parts: Iterable[Iterable[Words]],
+) -> tuple[Int[Tensor, "batch time"], Bool[Tensor, "batch time"], int]:
+    """Return sentences as padded ids, their mask, and the number of types."""
+    types: dict[str, int] = {}
+    rows = [
+        np.array([types.setdefault(word, len(types)) for word in sentence], dtype=np.int64)
+        for sentences in parts
+        for sentence in sentences
+    ]
+    lengths = torch.tensor([len(row) for row in rows])
+    ids = _padded(rows, 0)
+    return ids, prefix_mask(lengths, ids.shape[1]), len(types)
+
+
+def model_links(
+    gold: Gold,
+    translator: TrainedUnit,
+    model: Any,
+    rules: Mapping[str, ScoreRule],
+    device: str = "cpu",
+) -> dict[str, Links]:
+    """Link each output word to the input word of the highest score, by the rules' names."""
+    unit = translator.unit
+    source = cast(Corpus, unit.source)
+    batch, input_groups, output_groups = forced(source, gold)
+    arrays = kept_scores(model, batch.to(device), source, unit.training, tuple(rules.values()))
+    found = {}
+    for name, rule in rules.items():
+        score = merge_words(padded_score(rule.name, arrays, batch), input_groups, output_groups)
+        found[name] = links_of(score.values, score.input_mask, score.target_mask)
+    return found
+
+
+def forced(
+    source: Corpus, gold: Gold
+) -> tuple[Batch, Int[Tensor, "batch inp"], Int[Tensor, "batch out"]]:
+    """Return gold pairs as the translator reads them, and the word of each piece.
+
+    Words are cut one by one, which gives the same pieces as the whole sentence, since no piece
+    crosses a blank, and leaves no doubt which word a piece is of.
+    """
+    assert source.boundaries is not None
+    bos, eos = source.boundaries
+    *front, end = source.encode("")
+    examples, inputs, outputs = [], [], []
+    for n, pair in enumerate(gold.sentences):
+        x, y = _cut(source, pair.source, "input"), _cut(source, pair.target, "output")
+        flat_x, flat_y = ([piece for word in side for piece in word] for side in (x, y))
+        examples.append(Example(n, [*front, *flat_x, end], [bos, *flat_y], [*flat_y, eos]))
+        inputs.append(np.array([*(-1 for _ in front), *_owners(x), -1]))
+        outputs.append(np.array([*_owners(y), -1]))
+    return collate(examples), _padded(inputs, -1), _padded(outputs, -1)
+
+
+def _cut(source: Corpus, words: Words, side: Literal["input", "output"]) -> list[list[int]]:
+    if isinstance(source, ParallelText):
+        unknown = source.input_words.id(UNKNOWN)
+        # A word of characters that SentencePiece drops still has a place among the words.
+        return [pieces or [unknown] for pieces in source.tokeniser.encode(words)]
+    vocabulary = source.input_words if side == "input" else source.output_words
+    return [[vocabulary.id(word)] for word in words]
+
+
+def _owners(words: Sequence[Sequence[int]]) -> list[int]:
+    return [n for n, pieces in enumerate(words) for _ in pieces]
+
+
+def _padded(rows: Sequence[np.ndarray], fill: int) -> Int[Tensor, "batch time"]:
+    tensors = [torch.from_numpy(row) for row in rows]
+    return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=fill)
+
+
+# Figures.
+
+
+def draw(result: Result, units: Sequence[Logged]) -> Charts:
+    """Draw the error rate of every method, a figure for each gold corpus."""
+    from attnscope.figures.charts import Axis, dots_with_intervals
+    from attnscope.figures.palette import NEUTRAL, SCORES
+
+    axis = Axis("alignment error rate", domain=(0, 1), format=".1f")
+    charts = {}
+    for dataset in dict.fromkeys(row.dataset for row in result.measurements):
+        lines = [
+            {"label": _label(row), **row.model_dump()} for row in result.select("aer", dataset)
+        ]
+        tints = {line["label"]: SCORES.get(str(line["axes"]["method"]), NEUTRAL) for line in lines}
+        charts[f"aer-{dataset}"] = dots_with_intervals(
+            lines, axis, label="label", colours=tints, title=dataset
+        )
+    return charts
+
+
+_SHOWN = {
+    "diagonal": "diagonal",
+    _IBM: "Model 1",
+    "attention": "α",
+    "lexical_probe": "β",
+}
+
+
+def _label(row: Measurement) -> str:
+    told = [_SHOWN[str(row.axes["method"])], str(row.axes["direction"])]
+    told += [str(row.axes[key]) for key in ("null", "checkpoint") if key in row.axes]
+    alone = row.axes.get("training") == ALONE
+    return ", ".join([*told, "alone"] if alone else told)
+
+
+CLAIMS: Mapping[str, Predicate] = {}  # None of the papers says anything of gold alignments.

@@ -1,0 +1,523 @@
+"""Optimal attention (A.1): is the position that one should attend to the one that knows the word?
+
+A worked example (Eq. 28–30) shows that it need not be: α^opt avoids the position of highest β. On
+text the question is asked of a translator whose output is linear in the context (Eq. 31), for which
+α^opt is the solution of a convex problem and comes with a certificate; that translator's BLEU
+stands beside the main model's, to show that the variant is no straw man.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from pydantic import Field
+from torch import Tensor, nn
+
+from attnscope.analysis.agreement import expected_random_agreement
+from attnscope.analysis.comparison import per_word
+from attnscope.analysis.intervals import Interval, sentence_interval, sentence_ratio_interval
+from attnscope.claims.decide import Verdict, about_equal, all_of, much_greater, verdict
+from attnscope.claims.pool import Decision, Pool, interval_of, undecided
+from attnscope.claims.published import published_value
+from attnscope.data.batch import Batch, Example, collate
+from attnscope.data.corpus import Corpus
+from attnscope.data.known import definitions
+from attnscope.data.text import ParallelText, Text
+from attnscope.errors import MissingCapability, UsageError
+from attnscope.models.trace import AttentionModel, Trace
+from attnscope.recipes.recipe import Charts, Lab, Logged
+from attnscope.recipes.snell.agreement_rows import WAYS, Way, point, rng
+from attnscope.recipes.snell.table5 import QUICK as TABLE5_QUICK
+from attnscope.recipes.snell.text_units import (
+    REFERENCE,
+    Names,
+    TextConfig,
+    is_classification,
+    model_of,
+    open_corpus,
+    training_of,
+    units_of,
+)
+from attnscope.runs.result import Measurement, Result, measured
+from attnscope.scores.attention import Attention, site_of
+from attnscope.scores.merging import WORD_START
+from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.score import Score, read_scores
+from attnscope.theory.optimal_attention import optimal_attention
+from attnscope.training.bleu import Bleu
+from attnscope.training.trained import TrainedUnit
+from attnscope.training.unit import Unit, log_column
+
+MAIN = "multi30k-de-en"  # the corpus of A.1, in the direction of the authors' code
+EXAMPLE = "worked example"
+# Eq. 28–30: three positions, three words, the first of which is right.
+GAMMA = ((0.0, 0.0, 0.0), (0.0, -10.0, 5.0), (0.0, 5.0, -10.0))
+BLEU_MARGIN = 1.5
+
+_NUMBERS = 2**23  # logits of words and states held at once
+_ROUNDING = 1e-6  # what a readout may differ from an affine one, in parts of its largest logit
+_LONGEST = 12  # positions of a sentence that is drawn
+# A sentence of one's own for the picture, so that results need not quote a corpus.
+_SENTENCES = {
+    ("de", "en"): (
+        "Ein alter Mann liest im Park eine Zeitung.",
+        "An old man is reading a newspaper in the park.",
+    ),
+    ("en", "de"): (
+        "An old man is reading a newspaper in the park.",
+        "Ein alter Mann liest im Park eine Zeitung.",
+    ),
+}
+
+
+class Config(TextConfig):
+    """Settings of the study of optimal attention."""
+
+    corpus: Names = Field((MAIN,), min_length=1)
+    # The largest gap, in nats, of a solved cell. Where the right word is nearly certain whatever
+    # is attended to, a looser one is met by uniform weights, whose top position says nothing.
+    tolerance: float = Field(1e-8, gt=0)
+
+
+QUICK = TABLE5_QUICK | {"corpus": "grammar-translation"}
+HEADLINE = (
+    "alpha_opt",
+    "beta",
+    "A(alpha_opt,beta)",
+    "A_random",
+    "A(alpha_opt,alpha)",
+    "A(alpha,beta)",
+    "bleu",
+    "certified",
+    "largest_gap",
+)
+
+
+def linear_unit(config: TextConfig, source: Corpus) -> Unit:
+    """Return the translator of Eq. 31, trained as the reference is."""
+    training = training_of(config, source, scores=(Attention(), LexicalProbe()), metrics=(Bleu(),))
+    return Unit(
+        source=source, model=model_of(config, source, "linear"), training=training, seed=REFERENCE
+    )
+
+
+def measure(config: Config, lab: Lab) -> list[Measurement]:
+    """Solve the worked example, then every output word of each corpus."""
+    sources = [_translation(open_corpus(config, name)) for name in config.corpus]
+    planned = [
+        unit
+        for source in sources
+        for unit in (linear_unit(config, source), units_of(config, source)["reference"][0])
+    ]
+    trained = lab.train(planned, "linear and main")
+    rows = worked_example(config.tolerance)
+    for linear, main in zip(trained[::2], trained[1::2], strict=True):
+        rows += _corpus_rows(linear, config.tolerance, lab.device)
+        rows += _bleu_rows(linear, main)
+        rows += _picture_rows(linear, config.tolerance)
+    return rows
+
+
+def _translation(source: Corpus) -> Corpus:
+    if is_classification(source):
+        raise UsageError(
+            f"snell/optimal-attention is about translation; {source.dataset} has labels: give a "
+            "parallel corpus."
+        )
+    return source
+
+
+def worked_example(tolerance: float) -> list[Measurement]:
+    """Return β, α^opt and the gap of Eq. 28–30; positions count from 1, as printed."""
+    words = torch.tensor([GAMMA], dtype=torch.float64)
+    state, target = torch.zeros_like(words[:, :1]), torch.zeros(1, 1, dtype=torch.long)
+    real = torch.ones(1, len(GAMMA), dtype=torch.bool)
+    found = optimal_attention(words, state, target, real, real[:, :1], tolerance=tolerance)
+    values = {"beta": words[0].softmax(-1)[:, 0], "alpha_opt": found.weights[0, 0]}
+    rows = [
+        measured(
+            name,
+            EXAMPLE,
+            point(float(value)),
+            {"position": position},
+            published=published_value("snell", "text-A.1", EXAMPLE, name, position=position),
+        )
+        for name, numbers in values.items()
+        for position, value in enumerate(numbers, 1)
+    ]
+    return [*rows, measured("largest_gap", EXAMPLE, point(float(found.gap.max())))]
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Optimal attention on some examples, with its certificate.
+
+    Attributes
+    ----------
+    score
+        α^opt.
+    loss, own_loss
+        −log p of the right word under α^opt and under the model's own attention, in nats.
+    gap
+        No weights have a loss below ``loss − gap``.
+    """
+
+    score: Score
+    loss: Float[Tensor, "batch out"]
+    own_loss: Float[Tensor, "batch out"]
+    gap: Float[Tensor, "batch out"]
+
+    @property
+    def uniform(self) -> Float[Tensor, "batch out"]:
+        """1 where the weights are uniform though there is a choice: any would do as well."""
+        count = self.score.input_mask.sum(1)[:, None]
+        even = (self.score.values.amax(-1) * count - 1).abs() < 1e-9
+        return (even & (count > 1)).double()
+
+
+@torch.no_grad()
+def solve(
+    model: nn.Module, batch: Batch, output_types: int, tolerance: float, device: str = "cpu"
+) -> Solved:
+    """Solve every output word of some examples in float64, examples of like length together.
+
+    Parameters
+    ----------
+    model
+        Any whose readout is affine in the context.
+    output_types
+        Size of the output vocabulary: it decides how many examples are solved at once.
+    tolerance
+        As in `attnscope.theory.optimal_attention.optimal_attention`.
+    """
+    exact: Any = copy.deepcopy(model).double().to(device).eval()
+    weights = torch.zeros(*batch.targets.shape, batch.inputs.shape[1], dtype=torch.float64)
+    numbers = {name: torch.zeros(batch.targets.shape).double() for name in ("loss", "own", "gap")}
+    mask = torch.zeros_like(batch.input_mask)
+    for rows, part in batch.by_length(lambda inp, out: _NUMBERS // (output_types * (inp + out))):
+        part = part.to(device)
+        trace = exact.trace(part)
+        allowed = site_of(trace, "cross").mask
+        found = optimal_attention(
+            *affine_parts(exact, trace),
+            part.targets,
+            allowed,
+            part.target_mask,
+            tolerance=tolerance,
+        )
+        own = -trace.logits.log_softmax(-1).gather(-1, part.targets[..., None])[..., 0]
+        out, inp = part.targets.shape[1], part.inputs.shape[1]
+        weights[rows, :out, :inp] = found.weights.cpu()
+        mask[rows, :inp] = allowed.cpu()
+        for name, values in (("loss", found.loss), ("own", own), ("gap", found.gap)):
+            numbers[name][rows, :out] = values.masked_fill(~part.target_mask, 0).cpu()
+    score = Score("optimal_attention", weights, mask, batch)
+    return Solved(score, numbers["loss"], numbers["own"], numbers["gap"])
+
+
+def affine_parts(
+    model: AttentionModel, trace: Trace
+) -> tuple[Float[Tensor, "batch inp output_type"], Float[Tensor, "batch out output_type"]]:
+    """Return γ_l and γ_s of A.1: what positions and states add to the logits.
+
+    They are read off the readout itself, so that any model with an affine one can be solved; that
+    it is affine is checked at the model's own attention.
+    """
+    site = site_of(trace, "cross")
+    values, query = site.values.transpose(1, 2), trace.query
+    still = query.new_zeros(*values.shape[:2], query.shape[-1])
+    nothing = values.new_zeros(*query.shape[:2], *values.shape[2:])
+    words = model.readout(values, still) - model.readout(torch.zeros_like(values), still)
+    state = model.readout(nothing, query)
+    weights = site.weights.mean(1)  # every head attends alike, as the lexical probe has it
+    context = torch.einsum("boi,bihv->bohv", weights, values)
+    right = model.readout(context, query)
+    off = (torch.baddbmm(state, weights, words) - right)[trace.batch.target_mask].abs().max()
+    if float(off) > _ROUNDING * (1 + float(right.abs().max())):
+        raise MissingCapability(
+            f"Optimal attention needs a readout that is affine in the context, and this one is off "
+            f"by {float(off):.2g}: use a model with readout=linear."
+        )
+    return words, state
+
+
+# Rows.
+
+
+def _corpus_rows(linear: TrainedUnit, tolerance: float, device: str) -> list[Measurement]:
+    rows: list[Measurement] = []
+    solved: dict[int, Solved] = {}
+    for way in WAYS:
+        step = _step(linear, way)
+        if step not in solved:
+            model = linear.best_model if way.checkpoint == "best" else linear.model
+            types = len(linear.unit.source.output_words)
+            solved[step] = solve(model, linear.examples_of("val"), types, tolerance, device)
+        rows += _agreement_rows(linear, solved[step], step, {"way": way.name, "at": step})
+        rows += _certificate_rows(linear, solved[step], tolerance, {"way": way.name, "at": step})
+    return rows
+
+
+def _agreement_rows(
+    linear: TrainedUnit, solved: Solved, step: int, axes: Mapping[str, Any]
+) -> list[Measurement]:
+    alpha, beta = (linear.stored(name, step, "val") for name in ("attention", "lexical_probe"))
+    best = solved.score
+    mask = best.target_mask.numpy()
+    random = expected_random_agreement(best.input_mask).numpy()[:, None]
+    source = linear.unit.source
+    printed = source.definition.published if isinstance(source, Text) else None
+    rows = []
+    # α^opt comes first also beside α: it is 0 at most positions, and among so many ties the second
+    # score's top 5 % of a long sentence would hold every position.
+    pairs = {
+        "alpha_opt,beta": (best, beta),
+        "alpha_opt,alpha": (best, alpha),
+        "alpha,beta": (alpha, beta),
+    }
+    for pair, (u, v) in pairs.items():
+        values = per_word(u, v)
+        name = f"A({pair})"
+        paper = published_value("snell", "text-A.1", printed, name) if printed else None
+        share = sentence_interval(values, mask, rng=rng())
+        rows.append(_row(linear, name, share, axes, None if paper is None else 100 * paper))
+        excess = sentence_interval(values - random, mask, rng=rng())
+        rows.append(_row(linear, f"excess({pair})", excess, axes))
+        ratio = sentence_ratio_interval(values, random, mask, rng=rng())
+        rows.append(_row(linear, f"ratio({pair})", ratio, axes, scale=1))
+    chance = sentence_interval(np.broadcast_to(random, mask.shape), mask, rng=rng())
+    return [*rows, _row(linear, "A_random", chance, axes)]
+
+
+def _certificate_rows(
+    linear: TrainedUnit, solved: Solved, tolerance: float, axes: Mapping[str, Any]
+) -> list[Measurement]:
+    """Return how well the optimum is known, and what it brings."""
+    mask = solved.score.target_mask
+    done = (solved.gap <= tolerance) & mask
+    words = int(mask.sum())
+    counts = {
+        "certified": 100 * int(done.sum()) / words,
+        "unconverged": words - int(done.sum()),
+        "largest_gap": float(solved.gap[mask].max()),
+    }
+    rows = [
+        _row(linear, name, Interval(value, math.nan, math.nan, words), axes, scale=1)
+        for name, value in counts.items()
+    ]
+    means = {
+        "uniform_optimum": (100 * solved.uniform, 1),
+        "loss(alpha_opt)": (solved.loss, 1),
+        "loss(alpha)": (solved.own_loss, 1),
+    }
+    for name, (values, scale) in means.items():
+        interval = sentence_interval(values.numpy(), mask.numpy(), rng=rng())
+        rows.append(_row(linear, name, interval, axes, scale=scale))
+    return rows
+
+
+def _bleu_rows(linear: TrainedUnit, main: TrainedUnit) -> list[Measurement]:
+    """Return BLEU of the linear variant and of the main model, and their difference."""
+    metric = Bleu()
+    source = linear.unit.source
+    printed = source.definition.published if isinstance(source, Text) else None
+    column, rows = log_column("val", metric.name), []
+    for way in WAYS:
+        values = {}
+        for name, unit in (("linear_output", linear), ("main_paper", main)):
+            step = _step(unit, way)
+            values[name] = float(unit.log_row(step)[column])
+            axes = {"way": way.name, "at": step, "model": name, "signature": metric.signature()}
+            paper = (
+                published_value("snell", "text-A.1", printed, "bleu", model=name)
+                if printed
+                else None
+            )
+            rows.append(_row(unit, "bleu", point(values[name]), axes, paper, scale=1))
+        difference = point(values["linear_output"] - values["main_paper"])
+        rows.append(_row(linear, "bleu_difference", difference, {"way": way.name}, scale=1))
+    return rows
+
+
+def _picture_rows(linear: TrainedUnit, tolerance: float) -> list[Measurement]:
+    """Return α, β and α^opt of one short sentence, cell by cell."""
+    source = cast(Corpus, linear.unit.source)
+    batch = _drawn(source)
+    types = len(source.output_words)
+    rules = (Attention(), LexicalProbe(reading="probability"))
+    model = cast(Any, linear.model)
+    scores = [*read_scores(rules, model, batch), solve(model, batch, types, tolerance).score]
+    inputs = _shown(source.input_words.decode(batch.inputs[0].tolist()))
+    outputs = _shown(source.output_words.decode(batch.targets[0].tolist()))
+    return [
+        _row(
+            linear,
+            "weight",
+            point(float(score.values[0, t, place])),
+            {"score": score.name, "t": t, "l": place, "output": output, "input": word},
+            scale=1,
+        )
+        for score in scores
+        for t, output in enumerate(outputs)
+        for place, word in enumerate(inputs)
+    ]
+
+
+def _shown(pieces: Iterable[str]) -> list[str]:
+    """Return pieces without the mark of a word's start, which few fonts have."""
+    return [piece.removeprefix(WORD_START) or piece for piece in pieces]
+
+
+def _drawn(source: Corpus) -> Batch:
+    """Return a sentence of one's own where there is one in the languages, else a short one."""
+    if isinstance(source, ParallelText):
+        known = source.definition
+        if (known.source, known.target) in _SENTENCES:
+            text, translation = _SENTENCES[known.source, known.target]
+            bos, *pieces, eos = source.encode(translation)
+            return collate([Example(0, source.encode(text), [bos, *pieces], [*pieces, eos])])
+    examples = source.validation_examples
+    size = [max(len(example.inputs), len(example.targets)) for example in examples]
+    fitting = [n for n in range(len(examples)) if size[n] <= _LONGEST]
+    return collate([examples[fitting[0] if fitting else size.index(min(size))]])
+
+
+def _row(
+    unit: TrainedUnit,
+    name: str,
+    interval: Interval,
+    axes: Mapping[str, Any],
+    published: float | None = None,
+    scale: float = 100,
+) -> Measurement:
+    value, low, high = (scale * end for end in (interval.value, interval.low, interval.high))
+    dataset = unit.unit.source.dataset
+    scaled = Interval(value, low, high, interval.n)
+    return measured(name, dataset, scaled, axes, (unit.unit.seed,), published)
+
+
+def _step(unit: TrainedUnit, way: Way) -> int:
+    return unit.best_step if way.checkpoint == "best" else int(unit.log[-1]["step"])
+
+
+# Figures.
+
+_TITLES = {
+    "attention": "α, learned",
+    "lexical_probe": "β, lexical probe",
+    "optimal_attention": "α optimal",
+}
+
+
+def draw(result: Result, units: Sequence[Logged]) -> Charts:
+    """Draw the worked example, and the three scores of one sentence of each corpus."""
+    from attnscope.figures.charts import Axis, beside, dots_with_intervals
+    from attnscope.figures.palette import NEUTRAL, SCORES
+
+    names = {"beta": ("β", SCORES["lexical_probe"]), "alpha_opt": ("α optimal", NEUTRAL)}
+    lines = [
+        {"label": f"{label}, position {row.axes['position']}", **row.model_dump()}
+        for name, (label, _) in names.items()
+        for row in result.select(name, EXAMPLE)
+    ]
+    tints = {line["label"]: names[line["name"]][1] for line in lines}
+    ticks = (0, 0.25, 0.5, 0.75, 1)
+    axis = Axis("probability of the right word (β), weight (α)", domain=(-0.04, 1), ticks=ticks)
+    charts = {"worked-example": dots_with_intervals(lines, axis, label="label", colours=tints)}
+    cells = result.select("weight")
+    for dataset in dict.fromkeys(row.dataset for row in cells):
+        mine = [row for row in cells if row.dataset == dataset]
+        panels = [_panel([row for row in mine if row.axes["score"] == name]) for name in _TITLES]
+        charts[f"sentence-{dataset}"] = beside(*panels)  # type: ignore[assignment]
+    return charts
+
+
+def _panel(cells: Iterable[Measurement]) -> Any:
+    from attnscope.figures.charts import heatmap
+
+    rows = list(cells)
+    outputs = {int(row.axes["t"]): str(row.axes["output"]) for row in rows}
+    inputs = {int(row.axes["l"]): str(row.axes["input"]) for row in rows}
+    values = {(row.axes["t"], row.axes["l"]): row.value for row in rows}
+    title = _TITLES[str(rows[0].axes["score"])]
+    return heatmap(
+        [[values[t, place] for place in inputs] for t in outputs],
+        columns=list(inputs.values()),
+        rows=list(outputs.values()),
+        x_title="input",
+        y_title="output",
+        value_title="",
+        title=title,
+        domain=(0, 1),
+    )
+
+
+# The claim.
+
+
+def optimal(pool: Pool) -> Decision:
+    """Decide snell.optimal-attention: the worked example, certificate, agreement, and BLEU."""
+    example, shown_example = _example_verdict(pool)
+    evidence: dict[str, Any] = {EXAMPLE: shown_example}
+    datasets = pool.datasets("excess(alpha_opt,beta)")
+    deciding = [name for name in datasets if name == MAIN or pool.needed(2) == 1]
+    parts = [example]
+    for name in datasets:
+        verdicts, evidence[name] = _corpus_verdicts(pool, name)
+        parts += verdicts if name in deciding else []
+    if not deciding:
+        return undecided(f"needs a run on {MAIN}, has {', '.join(datasets) or 'none'}", evidence)
+    known = definitions()
+    deviation = "; ".join(
+        f"{name}: {known[name].deviation.removesuffix('.')}" for name in deciding if name in known
+    )
+    note = "BLEU is that of one run each: its difference is decided as a number without interval"
+    return Decision(all_of(parts), evidence, deviation, note)
+
+
+def _example_verdict(pool: Pool) -> tuple[Verdict, Any]:
+    beta, optimum = (
+        [row.value for row in pool.select(name, EXAMPLE)] for name in ("beta", "alpha_opt")
+    )
+    printed = [row.published for row in pool.select("alpha_opt", EXAMPLE)]
+    gaps = [gap for gap in pool.values("largest_gap", EXAMPLE) if gap is not None]
+    if len(gaps) != 1 or None in (*beta, *optimum, *printed):
+        return Verdict.UNDECIDED, "not measured"
+    certified = gaps[0] <= pool.config()["tolerance"]
+    as_printed = np.allclose(cast(Any, optimum), cast(Any, printed), atol=1e-3)
+    largest = bool(np.argmax(cast(Any, beta)) == 0)
+    shown = {"alpha_opt": optimum, "beta": beta, "gap": gaps[0]}
+    return verdict(certified and as_printed and largest, certified), shown
+
+
+def _corpus_verdicts(pool: Pool, dataset: str) -> tuple[list[Verdict], Any]:
+    def one(name: str) -> Interval:
+        return interval_of(pool.select(name, dataset, way="text")[-1])
+
+    unsolved, gap = one("unconverged").value, one("largest_gap").value
+    difference = one("bleu_difference").value
+    bleu = {str(row.axes["model"]): row.value for row in pool.select("bleu", dataset, way="text")}
+    agreement = one("A(alpha_opt,beta)")
+    parts = [
+        # Without a certificate nothing is known of α^opt: this fails no claim.
+        verdict(unsolved == 0, False),
+        much_greater(one("excess(alpha_opt,beta)"), one("ratio(alpha_opt,beta)")),
+        about_equal(Interval(difference, difference, difference, 1), BLEU_MARGIN),
+    ]
+    return parts, {
+        "A(alpha_opt,beta)": [agreement.value, agreement.low, agreement.high],
+        "A_random": one("A_random").value,
+        "largest gap": gap,
+        "words without certificate": unsolved,
+        "BLEU": bleu,
+    }
+
+
+CLAIMS = {"snell.optimal-attention": optimal}
