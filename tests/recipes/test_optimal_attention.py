@@ -21,6 +21,7 @@ from attnscope.recipes.recipe import Lab
 from attnscope.recipes.snell import optimal_attention as recipe
 from attnscope.recipes.snell.text_units import REFERENCE, training_of
 from attnscope.runs.result import Measurement, Result
+from attnscope.scores import optimal
 from attnscope.scores.attention import Attention
 from attnscope.scores.probe import LexicalProbe
 from attnscope.scores.score import Score
@@ -83,7 +84,7 @@ def test_worked_example_is_the_papers() -> None:
 def test_parts_of_the_readout_give_the_models_own_logits(batch: Batch, heads: int) -> None:
     model = model_with("linear", heads=heads)
     with torch.no_grad():
-        words, state = recipe.affine_parts(model, model.trace(batch))
+        words, state = optimal.affine_parts(model, model.trace(batch))
         even = model.trace(batch, {"cross": Uniform()})
     weights = even.sites["cross"].weights[:, 0]
     torch.testing.assert_close(weights @ words + state, even.logits)
@@ -94,12 +95,12 @@ def test_a_readout_that_is_not_affine_is_refused_in_one_sentence(
     batch: Batch, readout: str
 ) -> None:
     with pytest.raises(MissingCapability, match=r"^[^.]*affine[^:]*: use [^.]*readout=linear\.$"):
-        recipe.solve(model_with(readout), batch, TYPES, 1e-8)
+        optimal.solve(model_with(readout), batch, TYPES, 1e-8)
 
 
 def test_the_model_reaches_the_claimed_loss_under_optimal_attention(batch: Batch) -> None:
     model = model_with("linear")
-    solved = recipe.solve(model, batch, TYPES, 1e-8)
+    solved = optimal.solve(model, batch, TYPES, 1e-8)
     mask = batch.target_mask
     with torch.no_grad():
         trace = model.trace(batch)
@@ -113,7 +114,7 @@ def test_the_model_reaches_the_claimed_loss_under_optimal_attention(batch: Batch
 
 def test_no_single_position_and_no_learned_attention_beats_the_optimum(batch: Batch) -> None:
     model = model_with("linear")
-    solved = recipe.solve(model, batch, TYPES, 1e-8)
+    solved = optimal.solve(model, batch, TYPES, 1e-8)
     mask = batch.target_mask
     with torch.no_grad():
         probe = LexicalProbe(reading="log_probability").read(model, model.trace(batch))
@@ -127,9 +128,9 @@ def test_how_examples_are_batched_does_not_matter(
     batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = model_with("linear")
-    together = recipe.solve(model, batch, TYPES, 1e-10)
-    monkeypatch.setattr(recipe, "_NUMBERS", 1)
-    alone = recipe.solve(model, batch, TYPES, 1e-10)
+    together = optimal.solve(model, batch, TYPES, 1e-10)
+    monkeypatch.setattr(optimal, "_NUMBERS", 1)
+    alone = optimal.solve(model, batch, TYPES, 1e-10)
     torch.testing.assert_close(together.loss, alone.loss)
     torch.testing.assert_close(together.score.values, alone.score.values, atol=1e-3, rtol=0)
     assert bool((alone.score.values[~alone.score.mask] == 0).all())
@@ -139,7 +140,7 @@ def test_words_that_do_not_depend_on_attention_are_counted_as_uniform(batch: Bat
     model = model_with("linear")
     with torch.no_grad():
         model.output.weight.zero_()
-    solved = recipe.solve(model, batch, TYPES, 1e-8)
+    solved = optimal.solve(model, batch, TYPES, 1e-8)
     assert bool((solved.uniform == 1)[batch.target_mask].all())
 
 
@@ -200,7 +201,7 @@ def test_agreement_asks_whether_the_top_of_optimal_attention_is_among_the_top_of
     unit = recipe.linear_unit(recipe.Config(**TINY), SOURCE)
     linear = Stored(unit, {"attention": scores["alpha"], "lexical_probe": scores["beta"]})
     zero = torch.zeros(2, 1).double()
-    solved = recipe.Solved(scores["best"], zero, zero, zero)
+    solved = optimal.Solved(scores["best"], zero, zero, zero)
     rows = {row.name: row.value for row in recipe._agreement_rows(linear, solved, 0, {})}
     assert rows["A(alpha_opt,beta)"] == 100
     assert rows["A(alpha_opt,alpha)"] == 0

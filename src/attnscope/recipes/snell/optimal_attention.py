@@ -8,17 +8,13 @@ stands beside the main model's, to show that the variant is no straw man.
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 import torch
-from jaxtyping import Float
 from pydantic import Field
-from torch import Tensor, nn
 
 from attnscope.analysis.agreement import expected_random_agreement
 from attnscope.analysis.comparison import per_word
@@ -30,8 +26,7 @@ from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.corpus import Corpus
 from attnscope.data.known import definitions
 from attnscope.data.text import ParallelText, Text
-from attnscope.errors import MissingCapability, UsageError
-from attnscope.models.trace import AttentionModel, Trace
+from attnscope.errors import UsageError
 from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.recipes.snell.agreement_rows import WAYS, Way, point, rng
 from attnscope.recipes.snell.table5 import QUICK as TABLE5_QUICK
@@ -46,10 +41,11 @@ from attnscope.recipes.snell.text_units import (
     units_of,
 )
 from attnscope.runs.result import Measurement, Result, measured
-from attnscope.scores.attention import Attention, site_of
+from attnscope.scores.attention import Attention
 from attnscope.scores.merging import WORD_START
+from attnscope.scores.optimal import Solved, solve
 from attnscope.scores.probe import LexicalProbe
-from attnscope.scores.score import Score, read_scores
+from attnscope.scores.score import read_scores
 from attnscope.theory.optimal_attention import optimal_attention
 from attnscope.training.bleu import Bleu
 from attnscope.training.trained import TrainedUnit
@@ -61,8 +57,6 @@ EXAMPLE = "worked example"
 GAMMA = ((0.0, 0.0, 0.0), (0.0, -10.0, 5.0), (0.0, 5.0, -10.0))
 BLEU_MARGIN = 1.5
 
-_NUMBERS = 2**23  # logits of words and states held at once
-_ROUNDING = 1e-6  # what a readout may differ from an affine one, in parts of its largest logit
 _LONGEST = 12  # positions of a sentence that is drawn
 # A sentence of one's own for the picture, so that results need not quote a corpus.
 _SENTENCES = {
@@ -153,99 +147,6 @@ def worked_example(tolerance: float) -> list[Measurement]:
         for position, value in enumerate(numbers, 1)
     ]
     return [*rows, measured("largest_gap", EXAMPLE, point(float(found.gap.max())))]
-
-
-@dataclass(frozen=True)
-class Solved:
-    """Optimal attention on some examples, with its certificate.
-
-    Attributes
-    ----------
-    score
-        α^opt.
-    loss, own_loss
-        −log p of the right word under α^opt and under the model's own attention, in nats.
-    gap
-        No weights have a loss below ``loss − gap``.
-    """
-
-    score: Score
-    loss: Float[Tensor, "batch out"]
-    own_loss: Float[Tensor, "batch out"]
-    gap: Float[Tensor, "batch out"]
-
-    @property
-    def uniform(self) -> Float[Tensor, "batch out"]:
-        """1 where the weights are uniform though there is a choice: any would do as well."""
-        count = self.score.input_mask.sum(1)[:, None]
-        even = (self.score.values.amax(-1) * count - 1).abs() < 1e-9
-        return (even & (count > 1)).double()
-
-
-@torch.no_grad()
-def solve(
-    model: nn.Module, batch: Batch, output_types: int, tolerance: float, device: str = "cpu"
-) -> Solved:
-    """Solve every output word of some examples in float64, examples of like length together.
-
-    Parameters
-    ----------
-    model
-        Any whose readout is affine in the context.
-    output_types
-        Size of the output vocabulary: it decides how many examples are solved at once.
-    tolerance
-        As in `attnscope.theory.optimal_attention.optimal_attention`.
-    """
-    exact: Any = copy.deepcopy(model).double().to(device).eval()
-    weights = torch.zeros(*batch.targets.shape, batch.inputs.shape[1], dtype=torch.float64)
-    numbers = {name: torch.zeros(batch.targets.shape).double() for name in ("loss", "own", "gap")}
-    mask = torch.zeros_like(batch.input_mask)
-    for rows, part in batch.by_length(lambda inp, out: _NUMBERS // (output_types * (inp + out))):
-        part = part.to(device)
-        trace = exact.trace(part)
-        allowed = site_of(trace, "cross").mask
-        found = optimal_attention(
-            *affine_parts(exact, trace),
-            part.targets,
-            allowed,
-            part.target_mask,
-            tolerance=tolerance,
-        )
-        own = -trace.logits.log_softmax(-1).gather(-1, part.targets[..., None])[..., 0]
-        out, inp = part.targets.shape[1], part.inputs.shape[1]
-        weights[rows, :out, :inp] = found.weights.cpu()
-        mask[rows, :inp] = allowed.cpu()
-        for name, values in (("loss", found.loss), ("own", own), ("gap", found.gap)):
-            numbers[name][rows, :out] = values.masked_fill(~part.target_mask, 0).cpu()
-    score = Score("optimal_attention", weights, mask, batch)
-    return Solved(score, numbers["loss"], numbers["own"], numbers["gap"])
-
-
-def affine_parts(
-    model: AttentionModel, trace: Trace
-) -> tuple[Float[Tensor, "batch inp output_type"], Float[Tensor, "batch out output_type"]]:
-    """Return γ_l and γ_s of A.1: what positions and states add to the logits.
-
-    They are read off the readout itself, so that any model with an affine one can be solved; that
-    it is affine is checked at the model's own attention.
-    """
-    site = site_of(trace, "cross")
-    values, query = site.values.transpose(1, 2), trace.query
-    still = query.new_zeros(*values.shape[:2], query.shape[-1])
-    nothing = values.new_zeros(*query.shape[:2], *values.shape[2:])
-    words = model.readout(values, still) - model.readout(torch.zeros_like(values), still)
-    state = model.readout(nothing, query)
-    weights = site.weights.mean(1)  # every head attends alike, as the lexical probe has it
-    context = torch.einsum("boi,bihv->bohv", weights, values)
-    right = model.readout(context, query)
-    off = (torch.baddbmm(state, weights, words) - right)[trace.batch.target_mask].abs().max()
-    if float(off) > _ROUNDING * (1 + float(right.abs().max())):
-        raise MissingCapability(
-            f"Optimal attention needs a readout that is affine in the context, and this one is off "
-            f"by {float(off):.2g}: use a model with readout=linear."
-        )
-    return words, state
 
 
 # Rows.
