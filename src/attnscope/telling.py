@@ -41,7 +41,7 @@ def headline_table(rows: Sequence[Measurement], title: str, hidden: Iterable[str
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     printed = any(row.published is not None for row in rows)
     table.add_column("measured", no_wrap=True)
-    table.add_column("data set", overflow="fold", min_width=14)
+    table.add_column("data set", overflow="fold", min_width=10)
     table.add_column("of", overflow="fold")
     for column in ("value", "95 % interval", "n", *(["paper"] if printed else [])):
         table.add_column(column, justify="right", no_wrap=True)
@@ -54,7 +54,8 @@ def headline_table(rows: Sequence[Measurement], title: str, hidden: Iterable[str
 
 def _axes(row: Measurement, hidden: Iterable[str]) -> str:
     split = {} if row.split == "val" else {"split": row.split}
-    parts = {key: value for key, value in (split | row.axes).items() if key not in hidden}
+    known = split | row.axes | row.found
+    parts = {key: value for key, value in known.items() if key not in hidden}
     told = (v if isinstance(v, str) else f"{key} {number(v)}" for key, v in parts.items())
     return ", ".join(told)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from attnscope.analysis.intervals import (
     independent_difference_interval,
     mean_interval,
     paired_difference_interval,
+    pairs_interval,
     rate_interval,
     sentence_interval,
     sentence_ratio_interval,
@@ -190,3 +192,42 @@ def test_rates_of_none_and_all_have_clopper_and_pearsons_closed_form(n):
     assert none.high == pytest.approx(1 - 0.025 ** (1 / n))
     assert every.low == pytest.approx(0.025 ** (1 / n))
     assert none.n == every.n == n
+
+
+def test_pairs_of_seeds_are_resampled_by_seed_and_sentence_as_a_plain_loop_does():
+    rng, members, resamples = np.random.default_rng(3), 4, 300
+    pairs = list(combinations(range(members), 2))
+    values = rng.normal(size=(len(pairs), 5, 2))
+    values[0, 1] = np.nan
+    found = pairs_interval(values, members, rng=np.random.default_rng(7), resamples=resamples)
+    draws = np.random.default_rng(7)
+    seeds = draws.multinomial(members, [1 / members] * members, resamples)
+    sentences = draws.multinomial(5, [1 / 5] * 5, resamples)
+    means = []
+    for chosen, repeated in zip(seeds, sentences, strict=True):
+        above = below = 0.0
+        for (i, j), table in zip(pairs, values, strict=True):
+            for sentence, row in enumerate(table):
+                for value in row[~np.isnan(row)]:
+                    weight = chosen[i] * chosen[j] * repeated[sentence]
+                    above, below = above + weight * value, below + weight
+        means.append(above / below if below else np.nan)
+    assert found.value == pytest.approx(np.nanmean(values))
+    assert (found.low, found.high) == pytest.approx(np.nanquantile(means, [0.025, 0.975]))
+    assert found.n == 5
+
+
+def test_pairs_that_share_seeds_are_less_certain_than_independent_ones():
+    rng, members = np.random.default_rng(0), 6
+    effect = rng.normal(size=members)
+    pairs = list(combinations(range(members), 2))
+    values = np.array([[effect[i] + effect[j]] * 200 for i, j in pairs])
+    together = pairs_interval(values, members, rng=np.random.default_rng(1))
+    apart = crossed_interval(values, rng=np.random.default_rng(1))
+    assert together.high - together.low > 1.3 * (apart.high - apart.low)
+
+
+def test_one_pair_of_seeds_has_an_interval_over_sentences_alone():
+    values = np.random.default_rng(0).normal(size=(1, 50))
+    found = pairs_interval(values, 2, rng=np.random.default_rng(1))
+    assert found == crossed_interval(values, rng=np.random.default_rng(1))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.nn.functional import pad
 
 from attnscope.data.batch import Example, collate, prefix_mask
 
@@ -31,9 +34,9 @@ def unpadded(tensor, lengths, row):
 
 
 @given(batches, ids)
-def test_padding_loses_nothing(drawn, pad):
+def test_padding_loses_nothing(drawn, padding):
     listed = examples(drawn)
-    batch = collate(listed, pad)
+    batch = collate(listed, padding)
     assert len(batch) == len(listed)
     assert batch.ids.tolist() == [example.id for example in listed]
     for row, example in enumerate(listed):
@@ -45,12 +48,12 @@ def test_padding_loses_nothing(drawn, pad):
 
 
 @given(batches, ids)
-def test_what_is_added_is_the_padding_word_and_no_gold_position(drawn, pad):
+def test_what_is_added_is_the_padding_word_and_no_gold_position(drawn, padding):
     listed = examples(drawn)
-    batch = collate(listed, pad)
-    assert (batch.inputs[~batch.input_mask] == pad).all()
-    assert (batch.decoder_inputs[~batch.target_mask] == pad).all()
-    assert (batch.targets[~batch.target_mask] == pad).all()
+    batch = collate(listed, padding)
+    assert (batch.inputs[~batch.input_mask] == padding).all()
+    assert (batch.decoder_inputs[~batch.target_mask] == padding).all()
+    assert (batch.targets[~batch.target_mask] == padding).all()
     assert (batch.gold[~batch.target_mask] == -1).all()
 
 
@@ -90,3 +93,50 @@ def test_lengths_stay_on_the_cpu_where_packing_needs_them():
     others = {"ids", "inputs", "decoder_inputs", "targets", "gold"}
     assert {getattr(batch, name).device.type for name in others} == {"meta"}
     assert batch.input_mask.device.type == batch.target_mask.device.type == "meta"
+
+
+@given(batches, st.integers(0, 3), st.integers(0, 3))
+def test_trimming_takes_off_shared_padding_and_nothing_else(drawn, more_inputs, more_outputs):
+    batch = collate(examples(drawn))
+    wide = replace(
+        batch,
+        inputs=pad(batch.inputs, (0, more_inputs)),
+        decoder_inputs=pad(batch.decoder_inputs, (0, more_outputs)),
+        targets=pad(batch.targets, (0, more_outputs)),
+        gold=pad(batch.gold, (0, more_outputs), value=-1),
+    )
+    for name in type(batch).__dataclass_fields__:
+        assert getattr(wide.trimmed(), name).equal(getattr(batch, name))
+
+
+@given(batches, st.integers(0, 12))
+def test_batches_of_like_length_hold_every_example_once_and_say_which(drawn, cells):
+    batch = collate(examples(drawn))
+    seen = []
+    for rows, part in batch.by_length(lambda inp, out: cells // max(inp, out)):
+        seen += rows.tolist()
+        own = batch.rows(rows).trimmed()
+        for name in type(batch).__dataclass_fields__:
+            assert getattr(part, name).equal(getattr(own, name))
+    assert sorted(seen) == list(range(len(batch)))
+
+
+@given(batches, st.integers(1, 40))
+def test_batches_of_like_length_are_no_larger_than_asked_for(drawn, cells):
+    batch = collate(examples(drawn))
+    for rows, part in batch.by_length(lambda inp, out: cells // (inp * out)):
+        # A single example too large for the room still has to be run.
+        assert len(rows) == 1 or part.inputs.shape[1] * part.targets.shape[1] * len(rows) <= cells
+
+
+@given(batches)
+def test_batches_of_like_length_go_from_long_to_short(drawn):
+    batch = collate(examples(drawn))
+    longest = torch.maximum(batch.input_lengths, batch.target_lengths)
+    order = [int(rows) for rows, _ in batch.by_length(lambda inp, out: 1)]
+    assert longest[order].tolist() == sorted(longest.tolist(), reverse=True)
+
+
+def test_an_empty_batch_has_no_batches_of_like_length():
+    batch = collate([Example(0, [1, 2], [0], [1])]).rows(slice(0))
+    assert list(batch.by_length(lambda inp, out: 4)) == []

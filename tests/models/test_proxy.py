@@ -161,3 +161,17 @@ def test_a_lexicon_of_a_real_vocabulary_can_be_looked_up(inputs, outputs):
     logits = embedding.weight[[inputs - 1, 0, 7]] @ model.output.weight.T
     expected = logits.softmax(-1)[:, -1].detach()
     torch.testing.assert_close(score.values[0, 0], expected)
+
+
+@pytest.mark.parametrize("source", [SOURCE, KeywordTask(length=4, types=6)])
+def test_log_odds_keep_the_order_of_words_whose_probability_rounds_to_one(source):
+    model = ProxySpec(embedding=5, initialisation="code").build(source, 0)
+    with torch.no_grad():
+        model.embedding.weight.mul_(100)
+    assert (model.lexicon() == 1).sum() > 1
+    logits = model.output.without_bias(model.embedding.weight).double()
+    types = range(logits.shape[1])
+    rest = [logits[:, [k for k in types if k != o]].logsumexp(-1) for o in types]
+    expected = logits - torch.stack(rest, 1)
+    torch.testing.assert_close(model.log_odds().double(), expected, rtol=1e-5, atol=1e-4)
+    assert model.log_odds().isfinite().all()

@@ -215,7 +215,7 @@ def test_agreement_asks_whether_the_top_of_optimal_attention_is_among_the_top_of
 def test_bleu_says_how_it_was_computed(result: Result) -> None:
     rows = result.select("bleu", way="text")
     assert [row.axes["model"] for row in rows] == ["linear_output", "main_paper"]
-    assert all(str(row.axes["signature"]).startswith("nrefs:1|") for row in rows)
+    assert all(str(row.found["signature"]).startswith("nrefs:1|") for row in rows)
 
 
 def test_pictures_show_one_short_sentence_whose_weights_sum_to_one(result: Result) -> None:

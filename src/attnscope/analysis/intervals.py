@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -157,6 +158,53 @@ def crossed_interval(
 
     samples, width = tuple(np.arange(size) for size in sums.shape), 3 * sums.size
     return Interval(*_bootstrap(samples, statistic, rng, resamples, paired=False, width=width), n)
+
+
+def pairs_interval(
+    values: ArrayLike, members: int, *, rng: np.random.Generator, resamples: int = RESAMPLES
+) -> Interval:
+    """Return the mean over pairs of seeds and over sentences, resampling seeds and sentences.
+
+    Pairs that share a seed are not independent, so seeds are drawn, not pairs: a pair counts as
+    often as both of its seeds were drawn.
+
+    Parameters
+    ----------
+    values
+        Numbers of shape [pairs, sentences] or [pairs, sentences, out], pairs in the order of
+        `itertools.combinations`; NaN where a number is undefined.
+    members
+        The number of seeds. With fewer than three only sentences are resampled.
+    rng, resamples
+        As in `sentence_interval`.
+
+    Returns
+    -------
+    Interval
+        ``n`` is the number of sentences with a defined value.
+    """
+    numbers = np.asarray(values, np.float64)
+    if members < 3:
+        return crossed_interval(numbers.mean(0, keepdims=True), rng=rng, resamples=resamples)
+    numbers = numbers.reshape(*numbers.shape[:2], -1)
+    sums, counts = np.nansum(numbers, 2), (~np.isnan(numbers)).sum(2, dtype=np.float64)
+    used = counts.any(0)
+    sums, counts = sums[:, used], counts[:, used]
+    n = int(used.sum())
+    pairs = np.array(list(combinations(range(members), 2)))
+    means: list[Array] = []
+    chunk = max(1, _BUDGET // max(n, 1))
+    for start in range(0, resamples, chunk):
+        size = min(chunk, resamples - start)
+        seeds = rng.multinomial(members, np.full(members, 1 / members), size)
+        sentences = rng.multinomial(n, np.full(n, 1 / n), size)
+        weights = seeds[:, pairs[:, 0]] * seeds[:, pairs[:, 1]]
+        above, below = (((weights @ part) * sentences).sum(1) for part in (sums, counts))
+        means.append(np.asarray(_divide(above, below)))
+    # A draw of one seed alone has no pair, and says nothing.
+    drawn = np.concatenate(means)
+    low, high = np.nanquantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Interval(float(_divide(sums.sum(), counts.sum())), float(low), float(high), n)
 
 
 def paired_difference_interval(

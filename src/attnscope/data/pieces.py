@@ -86,5 +86,7 @@ def _train(texts: Iterable[str], size: int) -> bytes:
             minloglevel=2,
         )
     except RuntimeError as error:
-        raise UsageError(f"No {size} pieces can be learned from this text: {error}") from error
+        raise UsageError(
+            f"No {size} pieces can be learned from this text; give another number with pieces=."
+        ) from error
     return model.getvalue()

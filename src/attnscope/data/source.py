@@ -57,8 +57,8 @@ class Source(Spec):
 
     def sentence(self, ids: Sequence[int]) -> str:
         """Return output ids as text, boundaries left out."""
-        words = self.output_words.decode(i for i in ids if i not in (self.boundaries or ()))
-        return " ".join(words)
+        outside = self.boundaries or ()
+        return " ".join(self.output_words.decode(index for index in ids if index not in outside))
 
     def encode(self, text: str) -> list[int]:
         """Return the input ids of a sentence, as the model was trained to read it."""

@@ -17,13 +17,15 @@ from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
+import torch
 from pydantic import Field
 
-from attnscope.data.batch import Example
+from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.corpus import Corpus, GrammarSentiment, GrammarTranslation
 from attnscope.data.folder import Labelled, Pair
-from attnscope.data.known import CorpusDefinition, definition
+from attnscope.data.known import CorpusDefinition, definition, definitions, locate
 from attnscope.data.pieces import Pieces, trained_pieces
+from attnscope.data.randomness import generator
 from attnscope.data.selection import Selected, select
 from attnscope.data.tokens import BOS, EOS, SPECIALS, TOKENISERS, UNKNOWN
 from attnscope.data.vectors import digest_of_vectors, read_vectors
@@ -31,7 +33,7 @@ from attnscope.data.vocabulary import Vocabulary
 from attnscope.errors import UsageError, suggestion
 from attnscope.runs.spec import read_settings
 
-_OWN: dict[str, type[Corpus]] = {
+OWN: dict[str, type[Corpus]] = {
     "grammar-sentiment": GrammarSentiment,
     "grammar-translation": GrammarTranslation,
 }
@@ -89,6 +91,14 @@ class Text(Corpus):
     def validation_examples(self) -> Sequence[Example]:
         """What is evaluated on."""
         return self.loaded.val
+
+    def evaluation_batch(self, count: int, split: str = "val") -> Batch:
+        """Return a fixed random part of a split: the first texts of a file may share a label."""
+        examples = self.validation_examples
+        if split != "val" or count >= len(examples):
+            return super().evaluation_batch(count, split)
+        drawn = torch.randperm(len(examples), generator=generator("part of val"))
+        return collate([examples[index] for index in drawn[:count].sort()[0]])
 
 
 class LabelledText(Text):
@@ -185,10 +195,12 @@ def open_text(
     classification, translation
         Settings of `LabelledText` and of `ParallelText`: the corpus decides which are taken.
     """
-    if str(corpus) in _OWN:
-        return _OWN[str(corpus)]()
+    if str(corpus) in OWN:
+        return OWN[str(corpus)]()
     known = definition(corpus)
-    given: dict[str, Any] = {"corpus": str(corpus)}
+    # A folder is the same one from wherever, and however, it is named.
+    place = str(corpus) if str(corpus) in definitions() else known.folder
+    given: dict[str, Any] = {"corpus": place}
     if known.task == "classification":
         given |= {"tokens": known.tokens} | dict(classification or {})
         if given.get("vectors"):
@@ -207,8 +219,15 @@ def _tokeniser(name: str) -> Any:
     return TOKENISERS[name]
 
 
-@lru_cache(maxsize=4)
 def _selected(known: CorpusDefinition, tokens: str) -> Selected[Any]:
+    files = sorted(locate(known).path.iterdir())
+    stamp = tuple((f.name, f.stat().st_mtime_ns, f.stat().st_size) for f in files)
+    return _select_once(known, tokens, stamp)
+
+
+@lru_cache(maxsize=4)
+def _select_once(known: CorpusDefinition, tokens: str, stamp: tuple[Any, ...]) -> Selected[Any]:
+    # The stamp: a corpus that is written anew is read anew.
     return select(known, _tokeniser(tokens))
 
 

@@ -130,3 +130,17 @@ class Proxy(nn.Module):
         for rows in table.split(max(1, _CHUNK // table.shape[1])):
             rows.copy_(rows.softmax(-1))
         return table
+
+    @torch.no_grad()
+    def log_odds(self) -> Float[Tensor, "input_type output_type"]:
+        """Return log(θ / (1 − θ)): in the order of θ, also where θ itself rounds to 1."""
+        table = self.output.without_bias(self.embedding.weight)
+        for rows in table.split(max(1, _CHUNK // table.shape[1])):
+            top = rows.argmax(-1, keepdim=True)
+            highest = rows.gather(-1, top)
+            rest = rows.scatter(-1, top, -torch.inf).logsumexp(-1, keepdim=True)
+            logs = rows - torch.logaddexp(highest, rest)
+            odds = logs - torch.log1p(-logs.exp())
+            # Only the highest θ can be near 1, where 1 − θ has no digits left.
+            rows.copy_(odds.scatter(-1, top, highest - rest))
+        return table

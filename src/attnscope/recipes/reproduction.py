@@ -127,7 +127,7 @@ def _table(rows: Sequence[Measurement]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|"
     for row in rows:
         split = {} if row.split == "val" else {"split": row.split}
-        axes = ", ".join(f"{key}={value}" for key, value in (split | row.axes).items())
+        axes = ", ".join(f"{key}={value}" for key, value in (split | row.axes | row.found).items())
         ends = "" if row.low is None else f"{number(row.low)} … {number(row.high)}"
         paper = "" if row.published is None else number(row.published)
         yield (

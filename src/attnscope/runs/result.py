@@ -22,6 +22,11 @@ class Measurement(BaseModel):
     dataset: str
     split: str = "val"
     axes: dict[str, str | int | float] = Field(default_factory=dict)
+    found: dict[str, str | int | float] = Field(
+        default_factory=dict,
+        description="what came out with the number, such as the step it was found at; two "
+        "measurements that differ in nothing else are of the same thing",
+    )
     value: float | None
     low: float | None = None
     high: float | None = None
@@ -86,12 +91,14 @@ def measured(
     axes: Mapping[str, str | int | float] | None = None,
     seeds: Iterable[int] = (),
     published: float | None = None,
+    found: Mapping[str, str | int | float] | None = None,
 ) -> Measurement:
     """Return an interval as a measurement."""
     return Measurement(
         name=name,
         dataset=dataset,
         axes=dict(axes or {}),
+        found=dict(found or {}),
         value=interval.value,
         low=interval.low,
         high=interval.high,

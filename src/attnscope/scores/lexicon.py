@@ -33,3 +33,8 @@ class Lexicon:
 def proxy_lexicon(model: Proxy) -> Lexicon:
     """Return β^px as a lexicon: θ_{i,o} = softmax(W e_i)_o."""
     return Lexicon("proxy", model.lexicon())
+
+
+def proxy_odds(model: Proxy) -> Lexicon:
+    """Return β^px as log-odds: the same order, without ties among words the proxy is sure of."""
+    return Lexicon("proxy", model.log_odds())

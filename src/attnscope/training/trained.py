@@ -99,7 +99,7 @@ class TrainedUnit:
 
     @cached_property
     def best_model(self) -> nn.Module:
-        """The model with the weights of the step with the highest accuracy."""
+        """The model with the weights of the best step, as ``training.best_by`` has it."""
         return load_model(self.unit, self.folder, "best")
 
     def score(self, rule: ScoreRule | str, examples: Batch | str | None = None) -> Score:

@@ -24,8 +24,8 @@ from attnscope.analysis.comparison import Metric, per_word
 from attnscope.analysis.contextual import first_exceeding
 from attnscope.analysis.intervals import (
     Interval,
-    crossed_interval,
     mean_interval,
+    pairs_interval,
     sentence_interval,
     sentence_ratio_interval,
 )
@@ -34,7 +34,7 @@ from attnscope.claims.published import published_value
 from attnscope.data.text import Text
 from attnscope.recipes.snell.text_units import Runs, is_classification
 from attnscope.runs.result import Measurement, measured
-from attnscope.scores.lexicon import proxy_lexicon
+from attnscope.scores.lexicon import proxy_odds
 from attnscope.scores.score import Score
 from attnscope.training.bleu import Bleu
 from attnscope.training.trained import TrainedUnit
@@ -64,7 +64,9 @@ class Way:
     The text's reference is the model at the end of training, its β that of the same model, and
     𝒜(β^uf, β^px) takes the top position of β^uf. The code's reference is the checkpoint of highest
     validation accuracy, its β that of another run at the checkpoint that agrees most, and it takes
-    the top position of β^px. Both take β^uf at the checkpoint that agrees most (A.7).
+    the top position of β^px. Both take β^uf at the checkpoint that agrees most (A.7). Where
+    performance is BLEU the code's checkpoint would be that of the best BLEU; here it is the same
+    one, as saliency is kept of one best checkpoint.
     """
 
     name: str
@@ -118,9 +120,9 @@ class Compared:
 
     @cached_property
     def proxy(self) -> Score:
-        """β^px on the examples."""
+        """β^px on the examples, as log-odds: after sixty epochs many probabilities round to 1."""
         model: Any = self.runs.proxy.best_model
-        return proxy_lexicon(model).score(self.batch)
+        return proxy_odds(model).score(self.batch)
 
     def _load(self, which: Which) -> Score:
         if which.unit is self.runs.proxy:
@@ -169,10 +171,10 @@ class Compared:
         rows = []
         for pair in (*PAIRS, "alpha,delta"):
             step, values = highest(self.pair(pair, way, metric))
-            axes = {"way": way.name, "at": step}
+            axes, found = {"way": way.name}, {"at": step}
             name = _NAMES[metric].format(pair)
             published = self._published(name, metric, "accuracy")
-            rows.append(self.row(name, self.interval(values), axes, published))
+            rows.append(self.row(name, self.interval(values), axes, published, found=found))
             if metric == "top5pct":
                 ratio = sentence_ratio_interval(values, self.random, self.mask, rng=rng())
                 rows.append(self.row(f"excess({pair})", self.interval(values - self.random), axes))
@@ -211,15 +213,15 @@ class Compared:
         for pair in PAIRS:
             level = _mean(highest(self.pair(pair, way, metric))[1])
             at = first_exceeding(averaged, level)
-            found = mean_interval(reached[at], rng=rng()) if at is not None else point(star)
+            xi = mean_interval(reached[at], rng=rng()) if at is not None else point(star)
             name = f"xi({pair})"
-            where = axes | {"tau0": "never exceeded" if at is None else at}
+            tau = {"tau0": "never exceeded" if at is None else at}
             published = self._published(name, metric, performance)
-            rows.append(self.row(name, found, where, published, scale=1, seeds=seeds))
+            rows.append(self.row(name, xi, axes, published, scale=1, seeds=seeds, found=tau))
         published = self._published("xi_star", metric, performance)
         # Other people's BLEU compares only with the same signature.
-        signed = axes | ({"signature": Bleu().signature()} if performance == "bleu" else {})
-        rows.append(self.row("xi_star", point(star), signed, published, scale=1))
+        signed = {"signature": Bleu().signature()} if performance == "bleu" else {}
+        rows.append(self.row("xi_star", point(star), axes, published, scale=1, found=signed))
         majority = 100 * self._majority() if performance == "accuracy" else 0.0
         floor = max(float(np.mean(reached[steps[0]])), majority)
         rows.append(self.row("floor", point(floor), axes, scale=1))
@@ -255,14 +257,10 @@ class Compared:
         runs = [self.runs.reference, *self.runs.comparisons]
         scores = [Which(run, "attention", self.step(run, way)) for run in runs]
         pairs = [self.agreement(u, v, "top5pct") for u, v in combinations(scores, 2)]
-        excess = np.stack(pairs) - self.random
-        axes = {"way": way.name, "pairs": len(pairs)}
+        excess = pairs_interval(np.stack(pairs) - self.random, len(runs), rng=rng())
+        axes, found = {"way": way.name}, {"pairs": len(pairs)}
         seeds = [run.unit.seed for run in runs]
-        return [
-            self.row(
-                "excess(alpha_i,alpha_j)", crossed_interval(excess, rng=rng()), axes, seeds=seeds
-            )
-        ]
+        return [self.row("excess(alpha_i,alpha_j)", excess, axes, seeds=seeds, found=found)]
 
     def _entropy(self, step: int) -> float:
         score = self.runs.reference.stored("attention", step, self.split)
@@ -271,7 +269,7 @@ class Compared:
 
     def _majority(self) -> float:
         words = self.batch.targets[self.batch.target_mask]
-        return float(torch.bincount(words).max() / len(words))
+        return int(torch.bincount(words).max()) / len(words)
 
     def interval(self, values: Values) -> Interval:
         """Return the mean over all output words, with its interval over sentences."""
@@ -299,12 +297,13 @@ class Compared:
         published: float | None = None,
         scale: float = 100,
         seeds: Sequence[int] = (),
+        found: Mapping[str, Any] | None = None,
     ) -> Measurement:
         """Return a measurement of this corpus and split."""
         value, low, high = (scale * end for end in (interval.value, interval.low, interval.high))
         scaled = Interval(value, low, high, interval.n)
         seeds = seeds or (self.runs.reference.unit.seed,)
-        row = measured(name, self.runs.source.dataset, scaled, axes, seeds, published)
+        row = measured(name, self.runs.source.dataset, scaled, axes, seeds, published, found)
         return row.model_copy(update={"split": self.split})
 
 

@@ -226,9 +226,11 @@ def _model_rows(
                 "direction": "forward",
                 "training": Path(training).name,
                 "checkpoint": checkpoint,
-                "at": step,
             }
-            rows += _rows(gold, links, axes, (translator.unit.seed,))
+            rows += [
+                row.model_copy(update={"found": {"at": step}})
+                for row in _rows(gold, links, axes, (translator.unit.seed,))
+            ]
     return rows
 
 

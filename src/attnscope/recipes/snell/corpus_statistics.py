@@ -50,7 +50,9 @@ def _median_length(examples: Sequence[Example], side: str, source: Corpus) -> fl
 def _row(source: Corpus, name: str, value: float, split: str, **axes: str) -> Measurement:
     printed = source.definition.published if isinstance(source, Text) else None
     published = None
-    if printed and name != "left_out":
+    if printed and name == "parameters":
+        published = published_value("snell", "text-A.8", printed, "params")
+    elif printed and name != "left_out":
         published = published_value("snell", "table9", printed, name, split=split, **axes)
     return Measurement(
         name=name,

@@ -161,8 +161,8 @@ def _corpus_rows(linear: TrainedUnit, tolerance: float, device: str) -> list[Mea
             model = linear.best_model if way.checkpoint == "best" else linear.model
             types = len(linear.unit.source.output_words)
             solved[step] = solve(model, linear.examples_of("val"), types, tolerance, device)
-        rows += _agreement_rows(linear, solved[step], step, {"way": way.name, "at": step})
-        rows += _certificate_rows(linear, solved[step], tolerance, {"way": way.name, "at": step})
+        rows += _agreement_rows(linear, solved[step], step, {"way": way.name})
+        rows += _certificate_rows(linear, solved[step], tolerance, {"way": way.name})
     return rows
 
 
@@ -235,13 +235,15 @@ def _bleu_rows(linear: TrainedUnit, main: TrainedUnit) -> list[Measurement]:
         for name, unit in (("linear_output", linear), ("main_paper", main)):
             step = _step(unit, way)
             values[name] = float(unit.log_row(step)[column])
-            axes = {"way": way.name, "at": step, "model": name, "signature": metric.signature()}
+            axes = {"way": way.name, "model": name}
+            found = {"at": step, "signature": metric.signature()}
             paper = (
                 published_value("snell", "text-A.1", printed, "bleu", model=name)
                 if printed
                 else None
             )
-            rows.append(_row(unit, "bleu", point(values[name]), axes, paper, scale=1))
+            row = _row(unit, "bleu", point(values[name]), axes, paper, scale=1)
+            rows.append(row.model_copy(update={"found": found}))
         difference = point(values["linear_output"] - values["main_paper"])
         rows.append(_row(linear, "bleu_difference", difference, {"way": way.name}, scale=1))
     return rows

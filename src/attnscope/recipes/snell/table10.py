@@ -87,8 +87,8 @@ def _rows(compared: Compared, frozen: TrainedUnit) -> list[Measurement]:
         }
         for name, (step, values) in found.items():
             published = published_value("snell", "table10", printed, name) if printed else None
-            axes = {"way": way.name, "at": step}
-            rows.append(compared.row(name, compared.interval(values), axes, published))
+            axes, at = {"way": way.name}, {"at": step}
+            rows.append(compared.row(name, compared.interval(values), axes, published, found=at))
         fixed, uniform = (values for _, values in found.values())
         rows.append(
             compared.row("difference", compared.interval(fixed - uniform), {"way": way.name})

@@ -74,16 +74,17 @@ def _rows(compared: Compared) -> list[Measurement]:
         }
         for name, (step, values) in found.items():
             published = published_value("snell", "table11", printed, name) if printed else None
-            where = {"way": way.name} | ({} if "uf" not in name else {"at": step})
+            at = {} if "uf" not in name else {"at": step}
             percent = None if published is None else 100 * published
-            rows.append(compared.row(name, compared.interval(values), where, percent))
+            axes, interval = {"way": way.name}, compared.interval(values)
+            rows.append(compared.row(name, interval, axes, percent, found=at))
         proxy, regression, _ = (values for _, values in found.values())
         rows.append(
             compared.row("difference", compared.interval(proxy - regression), {"way": way.name})
         )
     best = fit.accuracies[fit.strength]
-    axes: dict[str, float] = {"C": fit.strength, "unfinished": len(fit.unfinished)}
-    rows.append(compared.row("accuracy(logistic)", point(best), axes))
+    chosen = {"C": fit.strength, "unfinished": len(fit.unfinished)}
+    rows.append(compared.row("accuracy(logistic)", point(best), {}, found=chosen))
     proxy_row = compared.runs.proxy.log_row(compared.runs.proxy.best_step)
     rows.append(compared.row("accuracy(proxy)", point(proxy_row["accuracy"]), {}))
     return rows

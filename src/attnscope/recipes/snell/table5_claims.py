@@ -6,7 +6,7 @@ The text's way of computing them decides; what the authors' code's way gives sta
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -21,6 +21,8 @@ from attnscope.claims.decide import (
 )
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
 from attnscope.data.known import definitions
+from attnscope.data.text import OWN
+from attnscope.recipes.snell.text_units import TextConfig
 from attnscope.runs.result import Measurement
 
 # A.9 calls this corpus an outlier; it is shown beside and decides nothing.
@@ -61,6 +63,21 @@ def _translations(pool: Pool) -> set[str]:
     return {row.dataset for row in pool.select("median_length", side="src")}
 
 
+def full_size(pool: Pool) -> Pool:
+    """Return the results with at least the paper's sizes; quick runs show what they can."""
+    defaults = TextConfig()
+
+    def large(config: Mapping[str, Any]) -> bool:
+        return all(config.get(key, own) >= own for key in _SIZES if (own := getattr(defaults, key)))
+
+    found = tuple(r for r in pool.results if r.scale == "quick" or large(r.config))
+    return Pool(found) if found else Pool((pool.results[-1].model_copy(update=_NOTHING),))
+
+
+_SIZES = ("steps", "hidden", "embedding", "translation_steps", "translation_hidden", "examples")
+_NOTHING = {"measurements": ()}
+
+
 def _each(
     pool: Pool,
     rule: Rule,
@@ -69,10 +86,14 @@ def _each(
     only: Callable[[str], bool] = lambda dataset: True,
 ) -> Decision:
     """Decide a claim about every corpus, the outlier aside."""
-    datasets = [name for name in pool.datasets("A(alpha,beta_uf)") if only(name)]
+    pool = full_size(pool)
+    # Options can leave either agreement out.
+    measured = [*pool.datasets("A(alpha,beta_uf)"), *pool.datasets("kendall(alpha,beta_uf)")]
+    datasets = [name for name in dict.fromkeys(measured) if only(name)]
     found = {name: rule(pool, name) for name in datasets}
     evidence = {name: shown for name, (_, shown) in found.items()}
-    deciding = [name for name in datasets if name != OUTLIER]
+    own = () if pool.results[-1].scale == "quick" else OWN
+    deciding = [name for name in datasets if name != OUTLIER and name not in own]
     translations = _translations(pool)
     counts = (
         sum(name not in translations for name in deciding),
@@ -80,8 +101,8 @@ def _each(
     )
     if any(have < pool.needed(need) for have, need in zip(counts, needed, strict=True) if need):
         note = (
-            f"needs {needed[0]} classification and {needed[1]} translation corpora; "
-            f"there are {counts[0]} and {counts[1]}"
+            f"needs {needed[0]} classification and {needed[1]} translation corpora at the paper's "
+            f"sizes; there are {counts[0]} and {counts[1]}"
         )
         return undecided(note, evidence)
     parts = {name: found[name][0] for name in deciding}
@@ -182,7 +203,7 @@ def contextual(pool: Pool) -> Decision:
         if not (xi and star and floor) or None in (xi.value, star.value, floor.value):
             return Verdict.UNDECIDED, "not measured"
         least = floor.value + (star.value - floor.value) / 4  # type: ignore[operator]
-        shown = f"xi {_shown(xi)} at step {xi.axes['tau0']}; floor {floor.value:.1f}, "
+        shown = f"xi {_shown(xi)} at step {xi.found['tau0']}; floor {floor.value:.1f}, "
         return verdict(xi.value >= least, True), shown + f"xi* {_shown(star)}"  # type: ignore[operator]
 
     return _each(pool, rule, lambda parts: share_of(parts, 2 / 3))
@@ -218,7 +239,7 @@ def rise_and_fall(pool: Pool) -> Decision:
         top = max(curve, key=lambda row: row.value or 0)
         ends = (curve[0], curve[-1])
         inner = top not in ends
-        lower = [inner and (end.high or 0) < (top.low or 0) for end in ends]
+        lower = [inner and interval_of(end).high < interval_of(top).low for end in ends]
         overlap = [inner and (end.value or 0) < (top.value or 0) for end in ends]
         inflation = _value(pool, "inflation", dataset)
         shown = (
@@ -252,16 +273,20 @@ def _half_reached(curve: Sequence[Measurement], chance: float) -> Any:
     """Return the first step at which half of the final excess over chance is reached."""
     if not curve or curve[-1].value is None:
         return None
-    half = chance + (curve[-1].value - chance) / 2
+    excess = curve[-1].value - chance
+    if not excess > 0:
+        return None  # Nothing is learned whose half could be reached.
+    half = chance + excess / 2
     return next((row.axes["step"] for row in curve if (row.value or 0.0) >= half), None)
 
 
 def sms_variance(pool: Pool) -> Decision:
     """Decide snell.sms-variance: two seeds' attentions agree least on SMS."""
+    pool = full_size(pool)
     rows = {
         row.dataset: row
         for row in pool.select("excess(alpha_i,alpha_j)", way="text")
-        if row.split == "val" and int(row.axes["pairs"]) >= pool.needed(10)
+        if row.split == "val" and int(row.found["pairs"]) >= pool.needed(10)
     }
     evidence = {name: _shown(row) for name, row in rows.items()}
     others = [row.value or 0.0 for name, row in rows.items() if name != OUTLIER]

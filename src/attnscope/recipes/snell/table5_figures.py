@@ -19,7 +19,9 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw three figures for each corpus: its table, Figure 2, and its curves through training."""
     from attnscope.figures.charts import beside
 
-    datasets = dict.fromkeys(row.dataset for row in result.select("A_random"))
+    # The figures are about the validation part and the top 5 %; options can leave both out.
+    measured = [row.dataset for row in result.select("A_random") if row.split == "val"]
+    datasets = dict.fromkeys(measured)
     charts: dict[str, Any] = {}
     for name in datasets:
         rows = [row for row in result.measurements if row.dataset == name and row.split == "val"]
@@ -29,9 +31,10 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
             for performance in ("accuracy", "bleu")
             if _of(rows, "hat_performance", performance=performance)
         ]
-        charts[f"fig2-{name}"] = beside(
-            *(part for pair in panels for part in pair), columns=2, title=name
-        )
+        if panels:
+            charts[f"fig2-{name}"] = beside(
+                *(part for pair in panels for part in pair), columns=2, title=name
+            )
         charts[f"training-{name}"] = beside(*_training(rows), title=name)
     return charts
 
@@ -99,7 +102,7 @@ def _figure2(rows: Sequence[Measurement], performance: str) -> list[alt.LayerCha
     x = _steps(hat)
     end = x.domain[1]
     agreement, gained = level.value or 0.0, xi.value or 0.0
-    tau = xi.axes["tau0"]
+    tau = xi.found["tau0"]
     across = Guide([(0, agreement), (end, agreement)], _pair("A(alpha,beta_uf)"), at="start")
     up: list[Guide] = []
     found = f"never exceeded: ξ is ξ* = {gained:.1f}"

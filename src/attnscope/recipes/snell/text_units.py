@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, field_validator
 
 from attnscope.data.corpus import Corpus
 from attnscope.data.text import Text, open_text
@@ -87,7 +87,15 @@ class TextConfig(Settings):
     def part(self) -> str:
         """Where the result lies beside that of other corpora: nothing for the default ones."""
         default = type(self).model_fields["corpus"].default
-        return "" if self.corpus == default else "+".join(Path(name).name for name in self.corpus)
+        own = [] if self.corpus == default else [Path(name).resolve().name for name in self.corpus]
+        return "+".join(own + [Path(self.vectors).name] * bool(self.vectors))
+
+    @field_validator("corpus", mode="after")
+    @classmethod
+    def _named_once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if "" in names or len(set(names)) < len(names):
+            raise ValueError("give every corpus once, as in corpus=sst,imdb")
+        return names
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,464 @@
+"""The agreement tables, recomputed from stored scores word by word in plain Python."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, cached_property
+from itertools import combinations
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau
+
+from attnscope.data.corpus import Corpus
+from attnscope.data.text import LabelledText, ParallelText
+from attnscope.recipes.snell import agreement_rows as table
+from attnscope.recipes.snell.agreement_rows import Compared, agreement_rows
+from attnscope.recipes.snell.text_units import (
+    Runs,
+    TextConfig,
+    is_classification,
+    open_corpus,
+    units_of,
+)
+from attnscope.runs.result import Measurement, select
+from attnscope.training.bleu import Bleu
+from attnscope.training.loop import train_unit
+from attnscope.training.optimizer import Adam
+from attnscope.training.trained import TrainedUnit
+from attnscope.training.unit import Unit
+
+TINY = TextConfig(
+    corpus=("grammar-sentiment", "grammar-translation"),
+    seeds=2,
+    translation_seeds=2,
+    embedding=8,
+    hidden=8,
+    steps=24,
+    batch_size=8,
+    translation_hidden=8,
+    translation_steps=24,
+    translation_batch=8,
+    examples=13,
+    proxy_dimension=4,
+    proxy_epochs=1,
+    proxy_translation_epochs=1,
+)
+CORPORA = ("grammar-sentiment", "grammar-translation")
+SPLITS = ("val", "train")
+WAYS = ("text", "code")
+SHORT = Bleu(width=1, limit=12)
+PAIRS = ("alpha,beta_uf", "beta_uf,beta_px", "delta,beta_uf", "alpha,beta")
+
+# One array of scores for each output word, over the real input positions.
+Words = list[np.ndarray]
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Runs]:
+    workspace = tmp_path_factory.mktemp("runs")
+    translate = Bleu.translate
+    with pytest.MonkeyPatch.context() as patch:
+        # Untrained models never stop, and write a hundred words of five beams each.
+        patch.setattr(Bleu, "translate", lambda _, *given: translate(SHORT, *given))
+        return {name: trained(open_corpus(TINY, name), workspace) for name in CORPORA}
+
+
+def trained(source: Corpus, workspace: Path) -> Runs:
+    """Train the units of a corpus, fast enough for attention to move in a few steps."""
+    hasty = {"optimizer": Adam(lr=0.05), "evaluate_at": (3, 8, 16)}
+
+    def train(unit: Unit) -> TrainedUnit:
+        training = unit.training.model_copy(update=hasty)
+        unit = unit.model_copy(update={"training": training})
+        return TrainedUnit(unit, train_unit(unit, workspace))
+
+    done = {part: [train(unit) for unit in units] for part, units in units_of(TINY, source).items()}
+    reference, uniform, proxy = (done[part][0] for part in ("reference", "uniform", "proxy"))
+    return Runs(source, reference, uniform, proxy, done["comparison"])
+
+
+@pytest.fixture(scope="module")
+def tables(corpora: dict[str, Runs]) -> dict[tuple[str, str], list[Measurement]]:
+    return {
+        (name, split): agreement_rows(runs, split, ("top5pct", "kendall_tau"), ("accuracy", "bleu"))
+        for name, runs in corpora.items()
+        for split in SPLITS
+    }
+
+
+# The definitions, one output word at a time.
+
+
+def top_share(u: np.ndarray, v: np.ndarray) -> float:
+    """Eq. 10: fewer than 5 % of positions have a higher v than the one where u is highest."""
+    higher = sum(1 for value in v if value > v[int(np.argmax(u))])
+    return float(higher < 0.05 * len(u))
+
+
+def tau_b(u: np.ndarray, v: np.ndarray) -> float:
+    return float(kendalltau(u, v).statistic)
+
+
+METRICS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
+    "top5pct": top_share,
+    "kendall_tau": tau_b,
+}
+NAMES = {"top5pct": "A({})", "kendall_tau": "kendall({})"}
+
+
+def mean(values: Iterable[float]) -> float:
+    defined = [value for value in values if not math.isnan(value)]
+    return sum(defined) / len(defined)
+
+
+def agreement(u: Words, v: Words, metric: str) -> float:
+    return mean(METRICS[metric](a, b) for a, b in zip(u, v, strict=True))
+
+
+class Plain:
+    """One corpus and split, read without any of the code under test."""
+
+    def __init__(self, runs: Runs, split: str, way: str) -> None:
+        self.runs, self.split, self.way = runs, split, way
+        self.reference = runs.reference
+        self.batch = runs.reference.examples_of(split)
+        self.lengths = [
+            (n, int(self.batch.input_lengths[n]), int(self.batch.target_lengths[n]))
+            for n in range(len(self.batch))
+        ]
+        # Several tests ask for the same.
+        self.words, self.curve = cache(self._words), cache(self._curve)
+
+    def _words(self, unit: TrainedUnit, name: str, step: int | str) -> Words:
+        values = unit.stored(name, step, self.split).values.double().numpy()
+        return [values[n, t, :inp] for n, inp, out in self.lengths for t in range(out)]
+
+    def trained(self, unit: TrainedUnit) -> int:
+        """The text's model is the last one, the code's that of the highest accuracy."""
+        rows = [(row["accuracy"], row["step"]) for row in unit.log]
+        if self.way == "text":
+            return rows[-1][1]
+        return next(step for accuracy, step in rows if accuracy == max(rows)[0])
+
+    @cached_property
+    def alpha(self) -> Words:
+        return self.words(self.reference, "attention", self.trained(self.reference))
+
+    @cached_property
+    def proxy(self) -> Words:
+        weights = dict(self.runs.proxy.best_model.named_parameters())
+        logits = (weights["embedding.weight"] @ weights["output.weight"].T).double().numpy()
+        if logits.shape[1] == 1:
+            logits = np.concatenate([np.zeros_like(logits), logits], 1)
+        table = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+        inputs, targets = self.batch.inputs.numpy(), self.batch.targets.numpy()
+        return [
+            table[inputs[n, :inp], targets[n, t]]
+            for n, inp, out in self.lengths
+            for t in range(out)
+        ]
+
+    def _curve(self, pair: str, metric: str) -> dict[int, float]:
+        uniform = self.runs.uniform
+        if pair == "alpha,beta":
+            unit = self.reference if self.way == "text" else self.runs.comparisons[0]
+            steps = [self.trained(unit)] if self.way == "text" else steps_of(unit)
+            return {
+                step: agreement(self.alpha, self.words(unit, "lexical_probe", step), metric)
+                for step in steps
+            }
+        which = "last" if self.way == "text" else "best"
+        delta = self.words(self.reference, "saliency", which)
+        if pair == "alpha,delta":
+            return {self.trained(self.reference): agreement(self.alpha, delta, metric)}
+        alpha, proxy, found = self.alpha, self.proxy, {}
+        for step in steps_of(uniform):
+            beta = self.words(uniform, "lexical_probe", step)
+            u, v = {
+                "alpha,beta_uf": (alpha, beta),
+                "delta,beta_uf": (delta, beta),
+                # The code has these two the other way round.
+                "beta_uf,beta_px": (beta, proxy) if self.way == "text" else (proxy, beta),
+            }[pair]
+            found[step] = agreement(u, v, metric)
+        return found
+
+    def chance(self) -> list[float]:
+        """⌈0.05 L⌉ / L at every output word."""
+        return [math.ceil(0.05 * inp) / inp for _, inp, out in self.lengths for _ in range(out)]
+
+
+def steps_of(unit: TrainedUnit) -> list[int]:
+    return [row["step"] for row in unit.log]
+
+
+def highest(curve: dict[int, float]) -> tuple[int, float]:
+    best = max(curve.values())
+    return next((step, value) for step, value in curve.items() if value == best)
+
+
+def only(rows: Sequence[Measurement], name: str, **axes: Any) -> Measurement:
+    (row,) = select(rows, name, **axes)
+    return row
+
+
+def near(value: float) -> Any:
+    return pytest.approx(value, rel=1e-9, abs=1e-9)
+
+
+Case = tuple[Plain, list[Measurement]]
+
+
+@pytest.fixture(scope="module")
+def cases(
+    corpora: dict[str, Runs], tables: dict[tuple[str, str], list[Measurement]]
+) -> dict[tuple[str, ...], Case]:
+    keys = [(corpus, split, way) for corpus in CORPORA for split in SPLITS for way in WAYS]
+    return {key: (Plain(corpora[key[0]], *key[1:]), tables[key[:2]]) for key in keys}
+
+
+@pytest.fixture(params=[(c, s, w) for c in CORPORA for s in SPLITS for w in WAYS], ids="-".join)
+def case(request: pytest.FixtureRequest, cases: dict[tuple[str, ...], Case]) -> Case:
+    return cases[request.param]
+
+
+def test_the_tiny_runs_tell_the_ways_apart(cases: dict[tuple[str, ...], Case]) -> None:
+    """Otherwise the tests below could not fail for a mistaken checkpoint or order."""
+    text, code = ([cases[corpus, "val", way][0] for corpus in CORPORA] for way in WAYS)
+    assert any(
+        a.trained(a.reference) != b.trained(b.reference) for a, b in zip(text, code, strict=True)
+    )
+    for pair in PAIRS:
+        assert [a.curve(pair, "top5pct") for a in text] != [b.curve(pair, "top5pct") for b in code]
+
+
+@pytest.mark.parametrize("metric", ["top5pct", "kendall_tau"])
+def test_every_agreement_is_the_mean_over_output_words_at_the_best_checkpoint(
+    case: Case, metric: str
+) -> None:
+    plain, rows = case
+    for pair in (*PAIRS, "alpha,delta"):
+        row = only(rows, NAMES[metric].format(pair), way=plain.way)
+        step, value = highest(plain.curve(pair, metric))
+        assert row.value == near(100 * value)
+        assert row.found["at"] == step
+        assert row.split == plain.split
+        assert row.low is not None
+        assert row.high is not None
+        assert row.low <= row.value <= row.high
+        assert row.n <= len(plain.batch)
+
+
+def test_excess_and_ratio_are_over_the_closed_form_of_chance(case: Case) -> None:
+    plain, rows = case
+    chance = mean(plain.chance())
+    assert only(rows, "A_random", way=plain.way).value == near(100 * chance)
+    for pair in PAIRS:
+        _, value = highest(plain.curve(pair, "top5pct"))
+        excess, ratio = (only(rows, f"{n}({pair})", way=plain.way) for n in ("excess", "ratio"))
+        assert excess.value == near(100 * (value - chance))
+        assert ratio.value == near(value / chance)
+
+
+def hats(plain: Plain, metric: str) -> dict[int, list[float]]:
+    """𝒜(α, α̂_r(τ)) of every comparison run r at every step τ."""
+    others, alpha = plain.runs.comparisons, plain.alpha
+    return {
+        step: [agreement(alpha, plain.words(o, "attention", step), metric) for o in others]
+        for step in steps_of(others[0])
+    }
+
+
+def performances(plain: Plain, performance: str) -> tuple[dict[int, float], float]:
+    """The comparison runs' mean performance at every step, and the reference's own."""
+    column = performance if plain.split == "val" else f"train.{performance}"
+    scale = 100 if performance == "accuracy" else 1
+
+    def logged(unit: TrainedUnit, step: int) -> float:
+        (row,) = (row for row in unit.log if row["step"] == step)
+        return scale * row[column]
+
+    others = plain.runs.comparisons
+    reached = {step: mean(logged(o, step) for o in others) for step in steps_of(others[0])}
+    return reached, logged(plain.reference, plain.trained(plain.reference))
+
+
+@pytest.mark.parametrize("metric", ["top5pct", "kendall_tau"])
+def test_xi_is_the_performance_where_the_averaged_agreement_first_exceeds(
+    case: Case, metric: str
+) -> None:
+    plain, rows = case
+    averaged = {step: mean(values) for step, values in hats(plain, metric).items()}
+    kinds = ("accuracy",) if is_classification(plain.runs.source) else ("accuracy", "bleu")
+    for performance in kinds:
+        reached, star = performances(plain, performance)
+        axes = {"way": plain.way, "agreement": metric, "performance": performance}
+        assert only(rows, "xi_star", **axes).value == near(star)
+        for pair in PAIRS:
+            _, level = highest(plain.curve(pair, metric))
+            above = [step for step in sorted(averaged) if averaged[step] > level]
+            row = only(rows, f"xi({pair})", **axes)
+            assert row.value == near(reached[above[0]] if above else star)
+            assert row.found["tau0"] == (above[0] if above else "never exceeded")
+            assert row.seeds == tuple(o.unit.seed for o in plain.runs.comparisons)
+
+
+def test_some_xi_is_found_and_some_is_never_exceeded(
+    tables: dict[tuple[str, str], list[Measurement]],
+) -> None:
+    """Both branches of the test above are gone through."""
+    found = {
+        str(row.found["tau0"]) for rows in tables.values() for row in select(rows, "xi(alpha,beta)")
+    }
+    assert "never exceeded" in found
+    assert len(found) > 1
+
+
+def test_the_floor_is_the_start_or_the_majority_whichever_is_higher(case: Case) -> None:
+    plain, rows = case
+    reached, _ = performances(plain, "accuracy")
+    targets = plain.batch.targets.numpy()
+    words = [int(targets[n, t]) for n, _, out in plain.lengths for t in range(out)]
+    majority = 100 * max(words.count(word) for word in words) / len(words)
+    for metric in METRICS:
+        row = only(rows, "floor", way=plain.way, agreement=metric, performance="accuracy")
+        assert row.value == pytest.approx(max(reached[0], majority), rel=1e-9)
+
+
+def test_classification_has_no_bleu(tables: dict[tuple[str, str], list[Measurement]]) -> None:
+    rows = tables["grammar-sentiment", "val"]
+    assert not [row for row in rows if row.axes.get("performance") == "bleu"]
+
+
+def test_the_attentions_of_all_pairs_of_seeds_are_compared_above_chance(case: Case) -> None:
+    plain, rows = case
+    units = [plain.reference, *plain.runs.comparisons]
+    scores = [plain.words(unit, "attention", plain.trained(unit)) for unit in units]
+    values = [agreement(u, v, "top5pct") for u, v in combinations(scores, 2)]
+    row = only(rows, "excess(alpha_i,alpha_j)", way=plain.way)
+    assert row.found["pairs"] == len(values)
+    assert row.value == near(100 * (mean(values) - mean(plain.chance())))
+    assert row.seeds == tuple(unit.unit.seed for unit in units)
+
+
+# Figure 2 and the curves through training: the validation part alone.
+
+
+@pytest.fixture(params=[(c, "val", w) for c in CORPORA for w in WAYS], ids="-".join)
+def drawn(request: pytest.FixtureRequest, cases: dict[tuple[str, ...], Case]) -> Case:
+    return cases[request.param]
+
+
+def test_figure_2_shows_agreement_and_performance_of_the_comparison_runs(drawn: Case) -> None:
+    plain, rows = drawn
+    reached, _ = performances(plain, "accuracy")
+    for metric in METRICS:
+        axes = {"way": plain.way, "agreement": metric, "performance": "accuracy"}
+        for step, values in hats(plain, metric).items():
+            hat = only(rows, "hat_agreement", step=step, **axes)
+            assert hat.value == near(100 * mean(values))
+            assert only(rows, "hat_performance", step=step, **axes).value == near(reached[step])
+
+
+def test_curves_go_through_every_checkpoint(drawn: Case) -> None:
+    plain, rows = drawn
+    for step, value in plain.curve("alpha,beta_uf", "top5pct").items():
+        row = only(rows, "curve(alpha,beta_uf)", way=plain.way, step=step)
+        assert row.value == near(100 * value)
+    for name, score in (("beta", "lexical_probe"), ("alpha", "attention")):
+        for step in steps_of(plain.reference):
+            later = plain.words(plain.reference, score, step)
+            row = only(rows, f"curve(alpha,{name})", way=plain.way, step=step)
+            assert row.value == near(100 * agreement(plain.alpha, later, "top5pct"))
+
+
+def test_the_entropy_of_attention_is_in_units_of_log_length(drawn: Case) -> None:
+    plain, rows = drawn
+    for step in steps_of(plain.reference):
+        weights = plain.words(plain.reference, "attention", step)
+        spread = mean(-float((w * np.log(w)).sum()) / math.log(len(w)) for w in weights)
+        row = only(rows, "entropy(alpha)", way=plain.way, step=step)
+        assert row.value == pytest.approx(spread, abs=1e-7)  # stored in single precision
+
+
+def test_inflation_is_what_choosing_on_the_other_half_of_sentences_loses(drawn: Case) -> None:
+    plain, rows = drawn
+    sentences = [n for n, _, out in plain.lengths for _ in range(out)]
+    alpha, values = plain.alpha, {}
+    for step in steps_of(plain.runs.uniform):
+        beta = plain.words(plain.runs.uniform, "lexical_probe", step)
+        values[step] = [top_share(u, v) for u, v in zip(alpha, beta, strict=True)]
+
+    def half(step: int, parity: int) -> float:
+        pairs = zip(values[step], sentences, strict=True)
+        return mean(value for value, n in pairs if n % 2 == parity)
+
+    chosen = [highest({step: half(step, parity) for step in values})[0] for parity in (0, 1)]
+    honest = mean(half(step, 1 - parity) for parity, step in enumerate(chosen))
+    best = max(mean(row) for row in values.values())
+    assert only(rows, "inflation", way=plain.way).value == near(100 * (best - honest))
+
+
+def test_the_training_part_has_no_curves(tables: dict[tuple[str, str], list[Measurement]]) -> None:
+    for corpus in CORPORA:
+        names = {row.name for row in tables[corpus, "train"]}
+        assert not {name for name in names if name.startswith(("curve", "hat", "entropy"))}
+        assert {row.split for row in tables[corpus, "train"]} == {"train"}
+
+
+# What the paper prints.
+
+
+@pytest.mark.parametrize(
+    ("source", "split", "name", "metric", "performance", "expected"),
+    [
+        # Table 2 (rounded) for Table 5; Table 3 with its decimals.
+        (LabelledText(corpus="imdb"), "val", "A(alpha,beta_uf)", "top5pct", "accuracy", 53),
+        (LabelledText(corpus="imdb"), "val", "A_random", "top5pct", "accuracy", 5),
+        (LabelledText(corpus="sst"), "val", "xi_star", "top5pct", "accuracy", 84),
+        (LabelledText(corpus="newsgroups"), "val", "xi(alpha,beta)", "top5pct", "accuracy", 85),
+        (
+            LabelledText(corpus="ag_news"),
+            "val",
+            "kendall(alpha,beta_uf)",
+            "kendall_tau",
+            "accuracy",
+            26.31,
+        ),
+        (ParallelText(corpus="multi30k-de-en"), "val", "A(alpha,beta)", "top5pct", "accuracy", 49),
+        (ParallelText(corpus="multi30k-de-en"), "val", "xi_star", "top5pct", "accuracy", 66),
+        (ParallelText(corpus="tatoeba-de-en"), "val", "xi(alpha,beta)", "top5pct", "accuracy", 44),
+    ],
+    ids=str,
+)
+def test_what_the_paper_prints_stands_beside(
+    source: Any,
+    split: str,
+    name: str,
+    metric: str,
+    performance: str,
+    expected: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The corpora themselves are not needed for it.
+    labelled = isinstance(source, LabelledText)
+    monkeypatch.setattr(table, "is_classification", lambda _: labelled)
+    compared = Compared.__new__(Compared)
+    compared.runs, compared.split = SimpleNamespace(source=source), split  # type: ignore[assignment]
+    found = compared._published(name, metric, performance)
+    digits = 0 if isinstance(expected, int) else 2
+    assert found is not None
+    assert round(found, digits) == expected
+
+
+def test_nothing_stands_beside_what_the_paper_does_not_print() -> None:
+    compared = Compared.__new__(Compared)
+    compared.split = "val"
+    for source in (ParallelText(corpus="multi30k-en-de"), LabelledText(corpus="sms")):
+        compared.runs = SimpleNamespace(source=source)  # type: ignore[assignment]
+        assert compared._published("A(alpha,beta_uf)", "top5pct", "accuracy") is None
