@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Protocol
 
 import torch
 
@@ -49,11 +50,18 @@ class Bare:
         self.optimizer.step()
 
 
+class Steps(Protocol):
+    """What makes one update at a time."""
+
+    def step(self, step: int) -> None:
+        """Make one update."""
+
+
 class Interleaved:
     """Called by the package's loop after each of its steps, makes a bare one, and times both."""
 
-    def __init__(self) -> None:
-        self.bare = Bare()
+    def __init__(self, bare: Steps) -> None:
+        self.bare = bare
         self.package_seconds: list[float] = []
         self.bare_seconds: list[float] = []
         self.resumed = time.perf_counter()
@@ -73,7 +81,7 @@ class Interleaved:
 def main() -> int:
     """Print the ratio and return the exit code."""
     torch.set_num_threads(1)
-    steps = Interleaved()
+    steps = Interleaved(Bare())
     with tempfile.TemporaryDirectory() as workspace:
         train_unit(UNIT, Path(workspace), steps, checkpoint_seconds=float("inf"))
     package = statistics.median(steps.package_seconds[WARM_UP:])

@@ -11,12 +11,12 @@ from __future__ import annotations
 import statistics
 import sys
 import tempfile
-import time
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 import torch
+from loop import Interleaved
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -137,36 +137,16 @@ class Bare:
         self.optimizer.step()
 
 
-class Interleaved:
-    """Called by the package's loop after each of its steps, makes a bare one, and times both."""
-
-    def __init__(self) -> None:
-        self.bare = Bare()
-        self.package_seconds: list[float] = []
-        self.bare_seconds: list[float] = []
-        self.resumed = time.perf_counter()
-
-    def __call__(self, steps: int) -> None:
-        """Take the time of the package's step, then that of a bare one."""
-        self.package_seconds.append(time.perf_counter() - self.resumed)
-        mode = torch.get_deterministic_debug_mode()
-        torch.set_deterministic_debug_mode("default")
-        start = time.perf_counter()
-        self.bare.step(len(self.bare_seconds))
-        self.bare_seconds.append(time.perf_counter() - start)
-        torch.set_deterministic_debug_mode(mode)
-        self.resumed = time.perf_counter()
-
-
 def main() -> int:
     """Print the ratio and return the exit code."""
     torch.set_num_threads(1)
-    steps = Interleaved()
-    assert parameter_count(steps.bare.model) == parameter_count(TRANSLATOR.build(UNIT.source, 0))
+    bare_steps = Bare()
+    steps = Interleaved(bare_steps)
+    assert parameter_count(bare_steps.model) == parameter_count(TRANSLATOR.build(UNIT.source, 0))
     with tempfile.TemporaryDirectory() as workspace:
         train_unit(UNIT, Path(workspace), steps, checkpoint_seconds=float("inf"))
     tokens = statistics.mean(
-        int(batch.input_lengths.sum() + batch.target_lengths.sum()) for batch in steps.bare.batches
+        int(batch.input_lengths.sum() + batch.target_lengths.sum()) for batch in bare_steps.batches
     )
     package, bare = (
         tokens / statistics.median(seconds[WARM_UP:])

@@ -141,12 +141,8 @@ def crossed_interval(
     Interval
         ``n`` is the number of sentences with a defined value.
     """
-    numbers = np.asarray(values, np.float64)
-    numbers = numbers.reshape(*numbers.shape[:2], -1)
-    sums, counts = np.nansum(numbers, 2), (~np.isnan(numbers)).sum(2, dtype=np.float64)
-    used = counts.any(0)
-    sums, counts = sums[:, used], counts[:, used]
-    n = int(used.sum())
+    sums, counts = _sums_and_counts(values)
+    n = sums.shape[1]
     if min(sums.shape) < 2:
         return replace(_ratio_of_sums(sums.ravel(), counts.ravel(), rng, resamples), n=n)
 
@@ -183,14 +179,10 @@ def pairs_interval(
     Interval
         ``n`` is the number of sentences with a defined value.
     """
-    numbers = np.asarray(values, np.float64)
     if members < 3:
-        return crossed_interval(numbers.mean(0, keepdims=True), rng=rng, resamples=resamples)
-    numbers = numbers.reshape(*numbers.shape[:2], -1)
-    sums, counts = np.nansum(numbers, 2), (~np.isnan(numbers)).sum(2, dtype=np.float64)
-    used = counts.any(0)
-    sums, counts = sums[:, used], counts[:, used]
-    n = int(used.sum())
+        return crossed_interval(values, rng=rng, resamples=resamples)
+    sums, counts = _sums_and_counts(values)
+    n = sums.shape[1]
     pairs = np.array(list(combinations(range(members), 2)))
     means: list[Array] = []
     chunk = max(1, _BUDGET // max(n, 1))
@@ -272,6 +264,15 @@ def rate_interval(successes: int, trials: int) -> Interval:
         return Interval(np.nan, np.nan, np.nan, 0)
     ends = stats.binomtest(successes, trials).proportion_ci(LEVEL, method="exact")
     return Interval(successes / trials, float(ends.low), float(ends.high), trials)
+
+
+def _sums_and_counts(values: ArrayLike) -> tuple[Array, Array]:
+    """Return sum and count of the defined values of each seed (or pair) and sentence."""
+    numbers = np.asarray(values, np.float64)
+    numbers = numbers.reshape(*numbers.shape[:2], -1)
+    sums, counts = np.nansum(numbers, 2), (~np.isnan(numbers)).sum(2, dtype=np.float64)
+    used = counts.any(0)
+    return sums[:, used], counts[:, used]
 
 
 def _divide(above: ArrayLike, below: ArrayLike) -> Array | np.float64:
