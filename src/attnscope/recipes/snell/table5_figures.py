@@ -87,7 +87,7 @@ def _steps(curve: Sequence[Measurement]) -> Any:
     last = max(int(row.axes["step"]) for row in curve)
     ticks = [tick for tick in (0, 10, 100, 1000, 10_000) if tick <= last]
     # Half of what happens happens in the first hundred steps.
-    return Axis("training steps", scale="symlog", domain=(0, last), ticks=ticks, format="~s")
+    return Axis("training steps", scale="symlog", domain=(0, last), ticks=ticks, format=",")
 
 
 def _figure2(rows: Sequence[Measurement], performance: str) -> list[alt.LayerChart]:
@@ -108,7 +108,7 @@ def _figure2(rows: Sequence[Measurement], performance: str) -> list[alt.LayerCha
     found = f"never exceeded: ξ is ξ* = {gained:.1f}"
     if not isinstance(tau, str):
         up = [Guide([(tau, 0), (tau, 100)])]
-        found = f"τ₀ = {tau}, ξ = {gained:.1f}"
+        found = f"τ0 = {tau}, ξ = {gained:.1f}"
     label = {"attention": "A(α, α̂(τ))", "performance": "performance"}
 
     def line(curve: Sequence[Measurement], name: str) -> list[dict[str, Any]]:
