@@ -41,7 +41,8 @@ def headline_table(rows: Sequence[Measurement], title: str, hidden: Iterable[str
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     printed = any(row.published is not None for row in rows)
     table.add_column("measured", no_wrap=True)
-    table.add_column("data set", overflow="fold", min_width=10)
+    short = all(len(row.dataset) <= 14 for row in rows)
+    table.add_column("data set", overflow="fold", no_wrap=short)
     table.add_column("of", overflow="fold")
     for column in ("value", "95 % interval", "n", *(["paper"] if printed else [])):
         table.add_column(column, justify="right", no_wrap=True)
