@@ -17,8 +17,10 @@ import attnscope.training.kinds  # noqa: F401  (registers every kind)
 from attnscope.data.batch import Example
 from attnscope.data.source import Source
 from attnscope.data.tasks import KeywordTask, SampledCopy
+from attnscope.models.architectures import AED, AO, DotAttention, LearnedAttention
 from attnscope.models.base import ModelSpec
 from attnscope.models.classifier import ClassifierSpec
+from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
 
@@ -103,7 +105,22 @@ def _proxies() -> list[Case]:
     ]
 
 
+def _encoder_decoders() -> list[Case]:
+    # VED has no site, and no score of a position.
+    attention = {"dot": DotAttention(), "learned": LearnedAttention(key=4)}
+    return [
+        Case(
+            f"{name}-{kind}",
+            EncoderDecoderSpec(architecture=architecture(attention=rule), hidden=8),
+            COPYING,
+        )
+        for name, architecture in (("aed", AED), ("ao", AO))
+        for kind, rule in attention.items()
+    ]
+
+
 MODELS: dict[str, list[Case]] = {
+    "encoder-decoder": _encoder_decoders(),
     "seq2seq": _seq2seq(),
     "classifier": _classifiers(),
     "proxy": _proxies(),

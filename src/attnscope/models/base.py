@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import ClassVar
 
 from torch import nn
 
@@ -12,6 +13,8 @@ from attnscope.runs.spec import Spec
 
 class ModelSpec(Spec):
     """Root of the models that a configuration can name."""
+
+    stackable: ClassVar[bool] = False  # whether seeds train as one program (`training.together`)
 
     @abstractmethod
     def build(self, source: Source, seed: int) -> nn.Module:

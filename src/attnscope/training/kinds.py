@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import attnscope.data.corpus
+import attnscope.data.escan
+import attnscope.data.sequence_tasks
 import attnscope.data.tasks
 import attnscope.data.text
+import attnscope.models.architectures
 import attnscope.models.classifier
 import attnscope.models.embedding
+import attnscope.models.encoder_decoder
 import attnscope.models.intervention
 import attnscope.models.proxy
 import attnscope.models.seq2seq
@@ -18,7 +22,8 @@ import attnscope.scores.probe
 import attnscope.scores.saliency
 import attnscope.training.bleu
 import attnscope.training.objective
-import attnscope.training.optimizer  # noqa: F401
+import attnscope.training.optimizer
+import attnscope.training.regulariser  # noqa: F401
 from attnscope.training.unit import Unit
 
 

@@ -1,0 +1,223 @@
+"""Encoder-decoders with and without attention and recurrence: VED, AED and AO (aitken §2).
+
+The forms are those of the authors' code. Inputs are one-hot vectors; the decoder starts from the
+encoder's last state and first reads the average word; the context goes to the readout and not back
+into the recurrence. Softmax is over input positions, so that c_s = Σ_t α_st v_t (the text's index
+is a slip). Everything is plain tensor operations without control flow on data, so that
+`torch.func` runs several models as one.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar, Literal
+
+import torch
+from jaxtyping import Float, Int
+from pydantic import Field, SerializeAsAny
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from attnscope.data.batch import Batch
+from attnscope.data.randomness import seeded
+from attnscope.data.source import Source
+from attnscope.errors import UsageError, suggestion
+from attnscope.models.architectures import AED, Architecture, Start
+from attnscope.models.base import ModelSpec
+from attnscope.models.cells import CELLS, CellName
+from attnscope.models.intervention import AttentionRule
+from attnscope.models.one_hot import WORDS, WordsName
+from attnscope.models.trace import Site, Trace, attend
+
+Read = Float[Tensor, "batch inp hidden"]
+Decoded = Float[Tensor, "batch out hidden"]
+
+
+class EncoderDecoderSpec(ModelSpec):
+    """Settings of the model; GRU and 128 units are those of the authors' recorded runs.
+
+    ``input_dimension`` is the width of the one-hot vectors on both sides: the vocabularies are
+    padded with words that never occur, which makes room for positions (the authors take 50 for
+    one-to-one and 100 for eSCAN). None is the larger of the two vocabularies. The output layer has
+    the output words alone.
+
+    ``words`` says how a cell's product with one-hot vectors is taken: as a product, or by looking
+    up rows, which gives the same numbers sooner where words are many; gradients then do not reach
+    the trace's embeddings.
+    """
+
+    stackable: ClassVar[bool] = True
+    kind: Literal["encoder-decoder"] = "encoder-decoder"
+    architecture: SerializeAsAny[Architecture] = AED()
+    cell: CellName = "gru"
+    hidden: int = Field(128, ge=1)
+    input_dimension: int | None = Field(None, ge=1)
+    words: WordsName = "products"
+    teacher_forcing: Literal["on", "off"] = Field(
+        "on", description="off: the decoder reads its own most probable words"
+    )
+
+    def build(self, source: Source, seed: int) -> EncoderDecoder:
+        """Return the model, initialised from the unit's seed."""
+        if source.boundaries is None:
+            raise UsageError(f"{source.dataset} has labels: an encoder-decoder writes sequences.")
+        needed = max(len(source.input_words), len(source.output_words))
+        if self.input_dimension is not None and self.input_dimension < needed:
+            raise UsageError(
+                f"input_dimension={self.input_dimension} has no room for the words of "
+                f"{source.dataset}: set it to {needed} or more."
+            )
+        with seeded("model", seed):
+            return EncoderDecoder(
+                self, self.input_dimension or needed, len(source.output_words), source.boundaries[0]
+            )
+
+
+class EncoderDecoder(nn.Module):
+    """An encoder, a decoder, attention between them or none, and a readout.
+
+    Parameters
+    ----------
+    width
+        Of the one-hot vectors.
+    types
+        Number of output words.
+    start
+        The output word before the first one; it is read as the average word.
+    """
+
+    initial: nn.Parameter | None
+
+    def __init__(self, spec: EncoderDecoderSpec, width: int, types: int, start: int) -> None:
+        super().__init__()
+        architecture, cell = spec.architecture, CELLS[spec.cell]
+        self.teacher_forcing: str = spec.teacher_forcing
+        self.input_words = WORDS[spec.words](width)
+        self.output_words = WORDS[spec.words](width, average=start)
+        self.encoder = architecture.reader(cell(width, spec.hidden))
+        self.decoder = architecture.reader(cell(width, spec.hidden))
+        self.register_parameter("initial", architecture.initial(self.encoder.cell.width))
+        self.positions = architecture.positions(width)
+        self.attention = architecture.cross(spec.hidden)
+        self.output = architecture.readout(spec.hidden, types)
+
+    def with_teacher_forcing(self, setting: str) -> EncoderDecoder:
+        """Return the same model, parameters shared, with teacher forcing ``on`` or ``off``.
+
+        A model trained on the right words is analysed on its own: all of the paper's analyses are.
+        """
+        if setting not in FEEDS:
+            raise UsageError(
+                f"teacher_forcing={setting!r} is not known; {suggestion(setting, FEEDS)}"
+            )
+        other = copy.copy(self)
+        other.teacher_forcing = setting
+        return other
+
+    def trace(
+        self,
+        batch: Batch,
+        attention: Mapping[str, AttentionRule] | None = None,
+        generator: torch.Generator | None = None,
+    ) -> Trace:
+        """Run the model; its one site is ``cross``, and VED has none.
+
+        The trace's batch has the decoder inputs that were read: without teacher forcing, the
+        model's own words after the first. Each is the most probable one, boundaries included, up to
+        the batch's width and past an end word.
+        """
+        cell, rule = self.encoder.cell, (attention or {}).get("cross")
+        places = self.positions(0, batch.inputs.shape[1])
+        embeddings, drive = self.input_words.read(cell, batch.inputs, places)
+        read, last = self.encoder(drive, self._start(batch, drive), batch.input_mask)
+        states = cell.output(read)
+        batch, decoded = FEEDS[self.teacher_forcing](self, batch, states, last, rule)
+        sites = self._sites(batch, states, decoded, rule)
+        query = self.output.query(decoded)
+        logits = self.readout(_context(sites, decoded), query)
+        forced = self.teacher_forcing == "on"
+        return Trace(batch, embeddings, states, decoded, query, logits, sites, forced)
+
+    def readout(
+        self, context: Float[Tensor, "*any heads value"], query: Float[Tensor, "*any query"]
+    ) -> Float[Tensor, "*any output_type"]:
+        """Return W [h^D ; c] (AED), W c (AO) or W h^D (VED, whatever the context)."""
+        return self.output(context.squeeze(-2), query)
+
+    def _start(self, batch: Batch, like: Tensor) -> Start:
+        if self.initial is None:
+            return like.new_zeros(len(batch), self.encoder.cell.width)
+        return self.initial.expand(len(batch), -1)
+
+    def _sites(
+        self, batch: Batch, states: Read, decoded: Decoded, rule: AttentionRule | None
+    ) -> dict[str, Site]:
+        if self.attention is None:
+            return {}
+        queries = self.attention.queries(decoded)[:, None]
+        keys = self.attention.keys(states)[:, None]
+        values = self.attention.values(states)[:, None]
+        logits = queries @ keys.transpose(-1, -2)
+        return {"cross": attend(batch, logits, values, rule, queries=queries, keys=keys)}
+
+
+def _context(sites: Mapping[str, Site], decoded: Decoded) -> Float[Tensor, "batch out heads value"]:
+    if "cross" in sites:
+        return sites["cross"].context
+    return decoded.new_zeros(*decoded.shape[:2], 1, 0)
+
+
+Fed = tuple[Batch, Decoded]
+
+
+def _right_words(
+    model: EncoderDecoder, batch: Batch, states: Read, last: Start, rule: AttentionRule | None
+) -> Fed:
+    """Read the batch's own decoder inputs (teacher forcing)."""
+    words, cell = batch.decoder_inputs, model.decoder.cell
+    drive = model.output_words.drive(cell, words, model.positions(0, words.shape[1]))
+    read, _ = model.decoder(drive, last, torch.ones_like(words, dtype=torch.bool))
+    return batch, cell.output(read)
+
+
+def _own_words(
+    model: EncoderDecoder, batch: Batch, states: Read, last: Start, rule: AttentionRule | None
+) -> Fed:
+    """Read the batch's first decoder input, then whatever is the most probable word each time."""
+    steps, cell = batch.decoder_inputs.shape[1], model.decoder.cell
+    word, state = batch.decoder_inputs[:, :1], last
+    words: list[Tensor] = []
+    decoded: list[Tensor] = []
+    for step in range(steps):
+        words.append(word)
+        drive = model.output_words.drive(cell, word, model.positions(step, 1))
+        read, state = model.decoder(drive, state, torch.ones_like(word, dtype=torch.bool))
+        decoded.append(cell.output(read))
+        with torch.no_grad():
+            word = _next_word(model, batch, states, decoded, rule)
+    return replace(batch, decoder_inputs=torch.cat(words, 1)), torch.cat(decoded, 1)
+
+
+def _next_word(
+    model: EncoderDecoder,
+    batch: Batch,
+    states: Read,
+    decoded: Sequence[Float[Tensor, "batch 1 hidden"]],
+    rule: AttentionRule | None,
+) -> Int[Tensor, "batch 1"]:
+    now, row = decoded[-1], slice(1)
+    if rule is not None:
+        # An intervention may depend on the output position, and is shown the whole width.
+        missing = batch.decoder_inputs.shape[1] - len(decoded)
+        now = pad(torch.cat([*decoded], 1), (0, 0, 0, missing))
+        row = slice(len(decoded) - 1, len(decoded))
+    context = _context(model._sites(batch, states, now, rule), now)
+    return model.readout(context[:, row], model.output.query(now[:, row])).argmax(-1)
+
+
+FEEDS: dict[str, Callable[[EncoderDecoder, Batch, Read, Start, AttentionRule | None], Fed]] = {
+    "on": _right_words,
+    "off": _own_words,
+}

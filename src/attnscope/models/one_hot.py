@@ -1,0 +1,71 @@
+"""Words as one-hot vectors, and what a cell makes of them: by products or by looking up rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import embedding, linear
+
+from attnscope.models.cells import Cell
+
+Ids = Int[Tensor, "batch time"]
+Places = Float[Tensor, "..."]
+Vectors = Float[Tensor, "batch time width"]
+Drive = Float[Tensor, "batch time gates"]
+
+
+@dataclass(frozen=True)
+class OneHot:
+    """One-hot vectors of a width, with positions added; products are taken as such.
+
+    ``average`` is the id that stands for the average word, 1/d everywhere, if there is one.
+    """
+
+    width: int
+    average: int = -1
+
+    def vectors(self, ids: Ids, places: Places, dtype: torch.dtype) -> Vectors:
+        """Return the vectors of words at their places."""
+        # Not `torch.nn.functional.one_hot`, which looks at the ids and stalls a GPU.
+        words = (ids[..., None] == torch.arange(self.width, device=ids.device)).to(dtype)
+        return words.where(ids[..., None] != self.average, 1 / self.width) + places
+
+    def drive(self, cell: Cell, ids: Ids, places: Places) -> Drive:
+        """Return A x + b."""
+        return cell.drive(self.vectors(ids, places, cell.input_map.dtype))
+
+    def read(self, cell: Cell, ids: Ids, places: Places) -> tuple[Vectors, Drive]:
+        """Return the vectors as well, in the graph of what depends on them."""
+        vectors = self.vectors(ids, places, cell.input_map.dtype)
+        # Inside `torch.func` a parameter is a plain tensor, and no leaf can be made.
+        weight = cell.input_map
+        if isinstance(weight, nn.Parameter) and weight.requires_grad and torch.is_grad_enabled():
+            vectors.requires_grad_()
+        return vectors, cell.drive(vectors)
+
+
+class OneHotRows(OneHot):
+    """The same numbers by looking up rows: for thousands of words, products are mostly with 0."""
+
+    def drive(self, cell: Cell, ids: Ids, places: Places) -> Drive:
+        """Return A x + b."""
+        rows = cell.input_map.T
+        average = ids[..., None] == self.average
+        looked_up = embedding(ids.where(ids != self.average, 0), rows)
+        words = torch.where(average, rows.mean(0), looked_up)
+        # Positions have the width of the words; no positions have none.
+        placed = linear(places, cell.input_map) if places.ndim else places
+        return words + placed + cell.bias
+
+    def read(self, cell: Cell, ids: Ids, places: Places) -> tuple[Vectors, Drive]:
+        """Return the vectors as well, apart from the graph."""
+        vectors = self.vectors(ids, places, cell.input_map.dtype)
+        return vectors, self.drive(cell, ids, places)
+
+
+WordsName = Literal["products", "rows"]
+WORDS: dict[str, type[OneHot]] = {"products": OneHot, "rows": OneHotRows}

@@ -1,0 +1,153 @@
+"""Several models of one shape trained as one program: `torch.func` over stacked parameters.
+
+Each model has its own batch, its own gradient and its own clipping; nothing passes from one to
+another, so the numbers are those of training them one after the other, up to the rounding of
+matrix products. A model must be plain tensor operations without randomness (aitken's are); its
+modules stay those of one seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state, vmap
+from torch.nn.functional import pad
+
+from attnscope.data.batch import Batch
+from attnscope.errors import UsageError
+from attnscope.models.intervention import AttentionRule
+from attnscope.training.objective import Term, total
+
+Stack = dict[str, Tensor]
+
+# What a shorter batch is filled up with; a target there is never looked at.
+_FILL = {"gold": -1}
+
+
+@dataclass(frozen=True)
+class StackedModels:
+    """The parameters and buffers of several models, with a leading axis over models.
+
+    ``model`` is any one of them: its code is run, its own numbers are not used.
+    """
+
+    model: nn.Module
+    parameters: Stack
+    buffers: Stack
+
+    def __len__(self) -> int:
+        return len(next(iter(self.parameters.values())))
+
+    def write_back(self, models: Sequence[nn.Module]) -> None:
+        """Put the parameters into modules of one seed each, in the order they were stacked in."""
+        with torch.no_grad():
+            for number, model in enumerate(models):
+                for name, parameter in model.named_parameters():
+                    parameter.copy_(self.parameters[name][number])
+
+
+def stack(models: Sequence[nn.Module]) -> StackedModels:
+    """Stack copies of the parameters and buffers of models of one shape.
+
+    Give ``parameters.values()`` to an optimiser: one that treats every number by itself, such as
+    Adam, then treats every model by itself.
+    """
+    shapes = [{name: p.shape for name, p in model.named_parameters()} for model in models]
+    if not shapes or any(shape != shapes[0] for shape in shapes):
+        raise UsageError("Only models of one shape can be stacked: give at least one, all alike.")
+    parameters, buffers = stack_module_state(list(models))
+    return StackedModels(models[0], parameters, buffers)
+
+
+def stack_batches(batches: Sequence[Batch]) -> Stack:
+    """Return batches of equal size as columns with a leading axis, padded to the widest."""
+    if len({len(batch) for batch in batches}) != 1:
+        raise UsageError("Only batches of one size can be stacked: give at least one, all alike.")
+    columns = {
+        field.name: [getattr(batch, field.name) for batch in batches] for field in fields(Batch)
+    }
+    device = batches[0].inputs.device
+    # Lengths too: inside one program nothing waits for the CPU.
+    return {
+        name: torch.stack(_alike(parts, _FILL.get(name, 0))).to(device)
+        for name, parts in columns.items()
+    }
+
+
+def _alike(parts: Sequence[Tensor], fill: int) -> list[Tensor]:
+    widest = max(part.shape[-1] for part in parts)
+    return [pad(part, (0, widest - part.shape[-1]), value=fill) for part in parts]
+
+
+class _Loss(nn.Module):
+    """A model's objective as a module, as `functional_call` wants it."""
+
+    def __init__(
+        self, model: nn.Module, terms: Sequence[Term], attention: Mapping[str, AttentionRule]
+    ) -> None:
+        super().__init__()
+        self.model, self.terms, self.attention = model, terms, attention
+
+    def forward(self, columns: Stack) -> Float[Tensor, ""]:
+        stream = torch.Generator()
+        trace = self.model.trace(Batch(**columns), self.attention)  # type: ignore[operator]
+        return total(self.terms, self.model, trace, stream)  # type: ignore[arg-type]
+
+
+def stacked_losses(
+    models: StackedModels,
+    columns: Stack,
+    terms: Sequence[Term],
+    attention: Mapping[str, AttentionRule] | None = None,
+) -> Float[Tensor, " model"]:
+    """Return every model's objective on its own batch (`stack_batches`)."""
+    loss = _Loss(models.model, terms, attention or {})
+
+    def one(parameters: Stack, buffers: Stack, batch: Stack) -> Tensor:
+        state = {f"model.{name}": value for name, value in (parameters | buffers).items()}
+        return functional_call(loss, state, (batch,))
+
+    return vmap(one)(models.parameters, models.buffers, columns)
+
+
+def stacked_step(
+    models: StackedModels,
+    optimizer: torch.optim.Optimizer,
+    columns: Stack,
+    terms: Sequence[Term],
+    attention: Mapping[str, AttentionRule] | None = None,
+    clip: float = float("inf"),
+) -> Float[Tensor, " model"]:
+    """Make one update of every model on its own batch, and return the losses before it.
+
+    Parameters
+    ----------
+    optimizer
+        Of the stacked parameters; the same one at every step.
+    columns
+        The batches, as `stack_batches` gives them.
+    clip
+        Largest norm of a model's whole gradient; a greater one is scaled down to it.
+    """
+    optimizer.zero_grad(set_to_none=True)
+    losses = stacked_losses(models, columns, terms, attention)
+    # Models do not touch each other: the gradient of their sum is that of each.
+    losses.sum().backward()
+    clip_each(models, clip)
+    optimizer.step()
+    return losses.detach()
+
+
+def clip_each(models: StackedModels, limit: float) -> Float[Tensor, " model"]:
+    """Scale down every model's gradient whose norm is above a limit; return the norms before."""
+    gradients = [p.grad for p in models.parameters.values() if p.grad is not None]
+    norms = torch.stack([gradient.flatten(1).norm(dim=1) for gradient in gradients]).norm(dim=0)
+    # The same factor as `torch.nn.utils.clip_grad_norm_`, its 1e-6 included.
+    factors = (limit / (norms + 1e-6)).clamp(max=1.0)
+    for gradient in gradients:
+        gradient.mul_(factors.view(-1, *[1] * (gradient.ndim - 1)))
+    return norms
