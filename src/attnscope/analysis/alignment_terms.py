@@ -1,0 +1,207 @@
+"""The nine terms of an attention logit, and the attention that one of them gives (aitken Eq. 3).
+
+A logit is q·k, and q and k are the sums of their three components, hence nine products. Queries
+and keys are decomposed as they enter the site, per head: their maps are affine and components are
+means, so these are the maps of the states' components, a bias belonging to the temporal one; and
+the terms sum to the logit whatever the maps are. Additive attention is no product: it has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attnscope.analysis.agreement import argmax_at
+from attnscope.analysis.decomposition import Components, Decomposition, Parts, Side, Sides
+from attnscope.errors import MissingCapability, suggestion
+from attnscope.models.trace import Site, Trace
+
+PARTS = ("temporal", "word", "delta")
+# The decoder's part first: ("delta", "word") is Δh^D·χ^E.
+TERMS = tuple(product(PARTS, repeat=2))
+Reads = Literal["encoder", "decoder"]
+
+# Numbers of all nine terms held at once.
+_CELLS = 2**22
+
+
+@dataclass(frozen=True)
+class QueriesAndKeys:
+    """A view for `decompose`: queries as the decoder's side, keys as the encoder's.
+
+    ``queries`` and ``keys`` say whose words stand at the site's output and input positions; in an
+    encoder's self-attention both are the encoder's. Heads lie side by side in the width.
+    """
+
+    site: str = "cross"
+    queries: Reads = "decoder"
+    keys: Reads = "encoder"
+
+    def of(self, trace: Trace) -> Site:
+        """Return the site, or say why there are no terms."""
+        if self.site not in trace.sites:
+            raise MissingCapability(
+                f"The model does not attend at {self.site!r}; {suggestion(self.site, trace.sites)}"
+            )
+        return trace.sites[self.site]
+
+    def __call__(self, trace: Trace) -> Sides:
+        """Return both sides."""
+        site, batch = self.of(trace), trace.batch
+        if site.queries is None or site.keys is None:
+            raise MissingCapability(
+                f"Attention at {self.site!r} is no product of queries and keys, so that its logits "
+                "have no terms: use a model with dot-product attention."
+            )
+        words = {
+            "encoder": (batch.inputs, batch.input_mask),
+            "decoder": (batch.decoder_inputs, batch.target_mask),
+        }
+        key_ids, mask = words[self.keys]
+        keys = Side(_side_by_side(site.keys), key_ids, mask & site.mask)
+        return Sides(keys, Side(_side_by_side(site.queries), *words[self.queries]))
+
+
+CROSS = QueriesAndKeys()
+
+
+def logit_scale(trace: Trace, view: QueriesAndKeys = CROSS) -> float:
+    """Return c of the logits c q·k, and refuse logits that are no such multiple.
+
+    Terms are those of q·k; their shares do not depend on c, but a softmax does.
+    """
+    sides, site = view(trace), view.of(trace)
+    assert sides.decoder is not None
+    real = (sides.decoder.mask[:, :, None] & sides.encoder.mask[:, None])[:, None]
+    queries, keys = (
+        side.states.double().unflatten(-1, (site.logits.shape[1], -1)).transpose(1, 2)
+        for side in (sides.decoder, sides.encoder)
+    )
+    products = (queries @ keys.mT).masked_fill(~real, 0.0)
+    logits = site.logits.double().masked_fill(~real, 0.0)
+    size = products.square().sum()
+    scale = float((products * logits).sum() / size) if size > 0 else 1.0
+    # Float32's rounding is far below, and any bias or activation far above.
+    if scale <= 0 or (logits - scale * products).norm() > 1e-4 * logits.norm():
+        raise MissingCapability(
+            f"Logits at {view.site!r} are no multiple of q·k, so that they have no terms: "
+            "give queries and keys as they enter the product."
+        )
+    return scale
+
+
+@dataclass(frozen=True)
+class AlignmentTerms:
+    """The nine terms of every logit of a batch, in the order of `TERMS`; 0 outside the mask."""
+
+    values: Float[Tensor, "batch heads 9 out inp"]
+    mask: Bool[Tensor, "batch out inp"]
+
+    @property
+    def total(self) -> Float[Tensor, "batch heads out inp"]:
+        """The alignment q·k."""
+        return self.values.sum(2)
+
+
+def alignment_terms(
+    trace: Trace,
+    components: Decomposition,
+    view: QueriesAndKeys = CROSS,
+) -> Iterator[AlignmentTerms]:
+    """Yield the nine terms of q·k, a few examples at a time and in their order.
+
+    Parameters
+    ----------
+    trace
+        A forward pass.
+    components
+        Of the same view: ``decompose(traces, view)``.
+    view
+        Which site.
+    """
+    queries, keys = _split(trace, components, view)
+    heads = view.of(trace).logits.shape[1]
+    mask = queries.mask[:, :, None] & keys.mask[:, None]
+    rows = max(1, _CELLS // max(1, 9 * heads * mask[:1].numel()))
+    first, second = (_stacked(parts, heads) for parts in (queries, keys))
+    for start in range(0, len(mask), rows):
+        chunk = slice(start, start + rows)
+        values = torch.einsum("bihtk,bjhlk->bhijtl", first[chunk], second[chunk])
+        # Parts are 0 outside their own masks, so that the terms are 0 there too.
+        yield AlignmentTerms(values.flatten(2, 3), mask[chunk])
+
+
+def temporal_alignment(components: Decomposition, heads: int = 1) -> Float[Tensor, "heads out inp"]:
+    """Return μ^D_s·μ^E_t for every head; ``components`` are those of queries and keys."""
+    queries, keys = (
+        side.temporal.unflatten(-1, (heads, -1)).transpose(0, 1) for side in _both(components)
+    )
+    return queries @ keys.mT
+
+
+def temporal_attention(
+    components: Decomposition, heads: int = 1, scale: float = 1.0
+) -> Float[Tensor, "heads out inp"]:
+    """Return the attention of temporal components alone: softmax over t of μ^D_s·μ^E_t.
+
+    Parameters
+    ----------
+    components
+        Of queries and keys.
+    heads
+        How many heads they hold.
+    scale
+        What the logits are scaled with, see `logit_scale`.
+    """
+    return (scale * temporal_alignment(components, heads)).softmax(-1)
+
+
+def temporal_agreement(
+    trace: Trace,
+    components: Decomposition,
+    view: QueriesAndKeys = CROSS,
+) -> Float[Tensor, "batch heads out"]:
+    """Tell whether temporal components alone have their maximum where the full logits have it.
+
+    Maxima are over the real input positions of each example; NaN where nothing can be said.
+    """
+    queries, keys = _split(trace, components, view)
+    logits = view.of(trace).logits
+    size, heads = logits.shape[:2]
+    first, second = (_stacked(parts, heads)[:, 0] for parts in (queries, keys))
+    mask = keys.mask.repeat_interleave(heads, 0)
+    highest = logits.masked_fill(~keys.mask[:, None, None], -torch.inf).argmax(-1)
+    highest = highest.masked_fill(~queries.mask[:, None], -1)
+    agree = argmax_at((first @ second.mT).flatten(0, 1), highest.flatten(0, 1), mask)
+    return agree.unflatten(0, (size, heads))
+
+
+def _split(trace: Trace, components: Decomposition, view: QueriesAndKeys) -> tuple[Parts, Parts]:
+    sides = view(trace)
+    queries, keys = _both(components)
+    assert sides.decoder is not None
+    return queries.split(sides.decoder), keys.split(sides.encoder)
+
+
+def _both(components: Decomposition) -> tuple[Components, Components]:
+    if components.decoder is None:
+        raise MissingCapability(
+            "These components have no decoder's side: decompose queries and keys of a site."
+        )
+    return components.decoder, components.encoder
+
+
+def _side_by_side(heads: Float[Tensor, "batch heads time key"]) -> Float[Tensor, "batch time all"]:
+    return heads.transpose(1, 2).flatten(2)
+
+
+def _stacked(parts: Parts, heads: int) -> Float[Tensor, "batch 3 heads time key"]:
+    """Return the three components with their heads apart."""
+    both = torch.stack([getattr(parts, name) for name in PARTS], 1)
+    return both.unflatten(-1, (heads, -1)).transpose(2, 3)
