@@ -87,7 +87,7 @@ def _steps(curve: Sequence[Measurement]) -> Any:
     last = max(int(row.axes["step"]) for row in curve)
     ticks = [tick for tick in (0, 10, 100, 1000, 10_000) if tick <= last]
     # Half of what happens happens in the first hundred steps.
-    return Axis("training steps", scale="symlog", domain=(0, last), ticks=ticks, format=",")
+    return Axis("training steps", scale="symlog", domain=(0, last), ticks=ticks, format=",d")
 
 
 def _figure2(rows: Sequence[Measurement], performance: str) -> list[alt.LayerChart]:
