@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -59,122 +59,78 @@ def train_unit(
         Whether to wait for another process that is training this unit.
     """
     folder = unit.folder(workspace)
-    with folder.lock(wait=wait), _repeatable(unit.device):
-        done, complaints = folder.finished()
-        for sentence in complaints:
-            note(sentence)
-        if done:
-            folder.drop_checkpoints()  # A process killed as it finished leaves them.
+    with folder.lock(wait=wait), repeatable(unit.device):
+        if made_ready(unit, folder, note):
+            _Run(unit, folder, report, note, checkpoint_seconds).go()
+            folder.finish()
+        else:
             report(unit.training.steps)
-            return folder
-        if complaints:
-            folder.clear()
-        folder.begin(unit.config(), environment(unit.device))
-        _Run(unit, folder, report, note, checkpoint_seconds).go()
-        folder.finish()
     return folder
 
 
-class _Run:
-    """The state of one unit in training."""
+def made_ready(unit: Unit, folder: UnitFolder, note: Note) -> bool:
+    """Make a unit's folder ready to train in; return False if the unit is finished."""
+    done, complaints = folder.finished()
+    for sentence in complaints:
+        note(sentence)
+    if done:
+        folder.drop_checkpoints()  # A process killed as it finished leaves them.
+        return False
+    if complaints:
+        folder.clear()
+    folder.begin(unit.config(), environment(unit.device))
+    return True
 
-    def __init__(
-        self, unit: Unit, folder: UnitFolder, report: Report, note: Note, checkpoint_seconds: float
-    ) -> None:
-        self.unit, self.folder, self.report = unit, folder, report
-        self.checkpoint_seconds = checkpoint_seconds
+
+class UnitRun:
+    """What one unit in training keeps, whoever makes its updates."""
+
+    def __init__(self, unit: Unit, folder: UnitFolder) -> None:
+        self.unit, self.folder = unit, folder
         self.model = build_model(unit)
-        trained = [p for p in self.model.parameters() if p.requires_grad]
-        self.optimizer = unit.training.optimizer.build(trained)
         self.examples = {
             split: unit.source.evaluation_batch(unit.training.examples, split).to(unit.device)
             for split in unit.training.splits
         }
-        self.losses: list[torch.Tensor] = []  # since they were last looked at
-        self.seen: list[float] = []  # since the last evaluation
+        self.seen: list[float] = []  # losses since the last evaluation
         self.rows: list[dict[str, Any]] = []
-        self.first = 0
-        self.resumed = self._restore(note)
-        self.saved_at = time.monotonic()
-        self.saved_step = self.first if self.resumed else None
+        self.saved_step: int | None = None
 
-    def _restore(self, note: Note) -> bool:
-        step, state, complaints = self.folder.load_checkpoint()
-        for sentence in complaints:
-            note(sentence)
-        if state is None or not self._restore_log(step, note):
-            for split, batch in self.examples.items():
-                stored = batch.rows(slice(self.unit.training.stored))
-                self.folder.save_scores(score_file(split), example_arrays(stored))
-            return False
+    def begin(self) -> None:
+        """Keep the examples whose scores will be kept."""
+        for split, batch in self.examples.items():
+            stored = batch.rows(slice(self.unit.training.stored))
+            self.folder.save_scores(score_file(split), example_arrays(stored))
+
+    def restore(self, step: int, state: Arrays) -> None:
+        """Go on from a checkpoint; the optimiser's part is left to whoever has it."""
         _load_weights(self.model, {k[6:]: v for k, v in state.items() if k.startswith("model.")})
-        restore_optimizer(self.optimizer, state)
+        self.rows = self._log_until(step)
         self.seen = state["losses"].tolist()
-        self.first = step
-        self.report(step)
-        return True
+        self.saved_step = step
 
-    def _restore_log(self, step: int, note: Note) -> bool:
-        """Take the rows up to a step; a log that lacks any of them is of no use."""
-        try:
-            rows = [row for row in self.folder.log if row["step"] <= step]
-        except DamagedFile:
-            rows = []
+    def has_log(self, step: int, note: Note) -> bool:
+        """Return whether the log has every row up to a step; it is of no use if it lacks any."""
         evaluated = [number for number in self.unit.training.schedule if number <= step]
-        if [row["step"] for row in rows] != evaluated:
-            note(f"The log of {self.folder.name} was altered; the unit is trained from the start.")
-            return False
-        self.rows = rows
-        return True
+        if [row["step"] for row in self._log_until(step)] == evaluated:
+            return True
+        note(f"The log of {self.folder.name} was altered; the unit is trained from the start.")
+        return False
 
-    def go(self) -> None:
-        steps, schedule = self.unit.training.steps, set(self.unit.training.schedule)
-        for step in range(self.first, steps + 1):
-            # The checkpoint that was resumed from was written after its step's evaluation.
-            if step in schedule and not (self.resumed and step == self.first):
-                self._evaluate(step)
-            if step < steps:
-                self._update(step)
-                self.report(1)
-        self.folder.save_weights("last", steps, _weights(self.model))
-        self._read_final_scores()
+    def _log_until(self, step: int) -> list[dict[str, Any]]:
+        try:
+            return [row for row in self.folder.log if row["step"] <= step]
+        except DamagedFile:
+            return []
 
-    def _read_final_scores(self) -> None:
-        unit, rules = self.unit, self.unit.training.final_scores
-        for which in ("last", "best") if rules else ():
-            _load_weights(self.model, self.folder.load_weights(which)[1])
-            self.model.eval()
-            for split, batch in self.examples.items():
-                first = batch.rows(slice(unit.training.stored))
-                scores = kept_scores(self.model, first, unit.source, unit.training, rules)  # type: ignore[arg-type]
-                self.folder.save_scores(score_file(split, which), scores)
+    def look_at(self, losses: Sequence[float], step: int) -> None:
+        """Take the losses of the steps just before this one; one that is no number raises."""
+        for offset, value in enumerate(losses):
+            self.demand_finite(value, step - len(losses) + offset)
+        self.seen += losses
 
-    def _update(self, step: int) -> None:
-        unit, training = self.unit, self.unit.training
-        batch = unit.source.training_batch(unit.seed, step, training.batch_size).to(unit.device)
-        stream = generator("training", unit.seed, step)
-        self.optimizer.zero_grad(set_to_none=True)
-        trace = self.model.trace(batch, training.attention, stream)  # type: ignore[operator]
-        loss = total(training.objective, self.model, trace, stream)  # type: ignore[arg-type]
-        if time.monotonic() - self.saved_at >= self.checkpoint_seconds:
-            self._check_losses(step)
-            self._demand_finite(loss.item(), step)
-            self._checkpoint(step)
-        loss.backward()
-        self.optimizer.step()
-        self.losses.append(loss.detach())
-        if len(self.losses) >= _LOSSES_HELD:
-            self._check_losses(step + 1)
-
-    def _check_losses(self, step: int) -> None:
-        """Look at the losses of the last steps at once: looking at each would stall a GPU."""
-        values: list[float] = torch.stack(self.losses).tolist() if self.losses else []
-        self.losses = []
-        for offset, value in enumerate(values):
-            self._demand_finite(value, step - len(values) + offset)
-        self.seen += values
-
-    def _demand_finite(self, loss: float, step: int) -> None:
+    def demand_finite(self, loss: float, step: int) -> None:
+        """Raise `NonFiniteLoss` if a loss is no number."""
         if math.isfinite(loss):
             return
         kept = "no checkpoint was due before it"
@@ -185,8 +141,8 @@ class _Run:
             "Lower the learning rate."
         )
 
-    def _evaluate(self, step: int) -> None:
-        self._check_losses(step)
+    def evaluate(self, step: int) -> None:
+        """Measure the model, and keep its scores, its row of the log, and the best weights."""
         training_loss = sum(self.seen) / len(self.seen) if self.seen else None
         self.seen = []
         started = time.monotonic()
@@ -194,7 +150,7 @@ class _Run:
         entry: dict[str, Any] = {"step": step}
         for split, batch in self.examples.items():
             row, scores = evaluate(self.model, batch, self.unit.source, training, split)  # type: ignore[arg-type]
-            self._demand_finite(row["loss"], step)
+            self.demand_finite(row["loss"], step)
             self.folder.save_scores(score_file(split, step), scores)
             entry |= {log_column(split, name): value for name, value in row.items()}
         entry |= {"training_loss": training_loss}
@@ -203,11 +159,90 @@ class _Run:
             self.folder.save_weights("best", step, _weights(self.model))
         self.folder.write_log(self.rows)
 
-    def _checkpoint(self, step: int) -> None:
+    def checkpoint(self, step: int, optimizer: Arrays) -> None:
+        """Keep all that is needed to go on, the optimiser's state included."""
         state = {f"model.{name}": array for name, array in _weights(self.model).items()}
         state["losses"] = np.array(self.seen)
-        self.folder.save_checkpoint(step, state | optimizer_arrays(self.optimizer))
-        self.saved_at, self.saved_step = time.monotonic(), step
+        self.folder.save_checkpoint(step, state | optimizer)
+        self.saved_step = step
+
+    def end(self) -> None:
+        """Keep the last weights, and the scores that are read off them and off the best ones."""
+        unit, rules = self.unit, self.unit.training.final_scores
+        self.folder.save_weights("last", unit.training.steps, _weights(self.model))
+        for which in ("last", "best") if rules else ():
+            _load_weights(self.model, self.folder.load_weights(which)[1])
+            self.model.eval()
+            for split, batch in self.examples.items():
+                first = batch.rows(slice(unit.training.stored))
+                scores = kept_scores(self.model, first, unit.source, unit.training, rules)  # type: ignore[arg-type]
+                self.folder.save_scores(score_file(split, which), scores)
+
+
+class _Run(UnitRun):
+    """One unit that is trained by itself."""
+
+    def __init__(
+        self, unit: Unit, folder: UnitFolder, report: Report, note: Note, checkpoint_seconds: float
+    ) -> None:
+        super().__init__(unit, folder)
+        self.report = report
+        self.checkpoint_seconds = checkpoint_seconds
+        trained = [p for p in self.model.parameters() if p.requires_grad]
+        self.optimizer = unit.training.optimizer.build(trained)
+        self.losses: list[torch.Tensor] = []  # since they were last looked at
+        self.first = 0
+        self.resumed = self._resume(note)
+        self.saved_at = time.monotonic()
+
+    def _resume(self, note: Note) -> bool:
+        step, state, complaints = self.folder.load_checkpoint()
+        for sentence in complaints:
+            note(sentence)
+        if state is None or not self.has_log(step, note):
+            self.begin()
+            return False
+        self.restore(step, state)
+        restore_optimizer(self.optimizer, state)
+        self.first = step
+        self.report(step)
+        return True
+
+    def go(self) -> None:
+        steps, schedule = self.unit.training.steps, set(self.unit.training.schedule)
+        for step in range(self.first, steps + 1):
+            # The checkpoint that was resumed from was written after its step's evaluation.
+            if step in schedule and not (self.resumed and step == self.first):
+                self._check_losses(step)
+                self.evaluate(step)
+            if step < steps:
+                self._update(step)
+                self.report(1)
+        self.end()
+
+    def _update(self, step: int) -> None:
+        unit, training = self.unit, self.unit.training
+        batch = unit.source.training_batch(unit.seed, step, training.batch_size).to(unit.device)
+        stream = generator("training", unit.seed, step)
+        self.optimizer.zero_grad(set_to_none=True)
+        trace = self.model.trace(batch, training.attention, stream)  # type: ignore[operator]
+        loss = total(training.objective, self.model, trace, stream)  # type: ignore[arg-type]
+        if time.monotonic() - self.saved_at >= self.checkpoint_seconds:
+            self._check_losses(step)
+            self.demand_finite(loss.item(), step)
+            self.checkpoint(step, optimizer_arrays(self.optimizer))
+            self.saved_at = time.monotonic()
+        loss.backward()
+        self.optimizer.step()
+        self.losses.append(loss.detach())
+        if len(self.losses) >= _LOSSES_HELD:
+            self._check_losses(step + 1)
+
+    def _check_losses(self, step: int) -> None:
+        """Look at the losses of the last steps at once: looking at each would stall a GPU."""
+        values: list[float] = torch.stack(self.losses).tolist() if self.losses else []
+        self.losses = []
+        self.look_at(values, step)
 
 
 def build_model(unit: Unit) -> nn.Module:
@@ -245,7 +280,7 @@ def _load_weights(model: nn.Module, arrays: Arrays) -> None:
 
 
 @contextmanager
-def _repeatable(device: str) -> Iterator[None]:
+def repeatable(device: str) -> Iterator[None]:
     """Use one CPU thread and deterministic kernels, so that a unit's bytes repeat."""
     threads = torch.get_num_threads()
     mode = torch.get_deterministic_debug_mode()

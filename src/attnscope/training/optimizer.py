@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from pydantic import Field
-from torch import nn
+from torch import Tensor
+from torch.nn.utils import clip_grad_norm_
 
 from attnscope.runs.spec import Spec
 from attnscope.runs.tensors import Arrays
+from attnscope.training.stacked import StackedModels, clip_each
 
 
 class OptimizerSpec(Spec):
     """Root of the optimisers."""
 
     @abstractmethod
-    def build(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
         """Return the optimiser of some parameters."""
+
+    def build_stacked(self, models: StackedModels) -> torch.optim.Optimizer:
+        """Return the optimiser of several models as one, which treats each of them by itself.
+
+        By default the one of their stacked parameters, as is right for an optimiser that treats
+        every number by itself.
+        """
+        return self.build(_trained(models))
 
 
 class Adam(OptimizerSpec):
@@ -29,9 +39,59 @@ class Adam(OptimizerSpec):
     kind: Literal["adam"] = "adam"
     lr: float = Field(1e-3, gt=0)
 
-    def build(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
         """Return Adam."""
         return torch.optim.Adam(parameters, lr=self.lr)
+
+
+class AitkenAdam(OptimizerSpec):
+    """Adam as in aitken's code: a clipped gradient, and a learning rate that decays by the step.
+
+    With eps = 0.1, far above most gradients, an update is far smaller than the learning rate.
+    """
+
+    kind: Literal["aitken-adam"] = "aitken-adam"
+    lr: float = Field(0.1, gt=0)
+    betas: tuple[float, float] = (0.9, 0.99)
+    eps: float = Field(0.1, gt=0)
+    decay: float = Field(0.9997, gt=0, le=1, description="the rate at step k is lr · decay^k")
+    clip: float = Field(10.0, gt=0, description="largest norm of a model's whole gradient")
+
+    def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
+        """Return the optimiser, which clips and decays by itself."""
+        trained = list(parameters)
+        return self._optimizer(trained, lambda: clip_grad_norm_(trained, self.clip))
+
+    def build_stacked(self, models: StackedModels) -> torch.optim.Optimizer:
+        """Return the optimiser that clips every model's gradient by its own norm."""
+        return self._optimizer(_trained(models), lambda: clip_each(models, self.clip))
+
+    def _optimizer(self, parameters: list[Tensor], clip: Callable[[], object]) -> _DecayingAdam:
+        adam = _DecayingAdam(parameters, lr=self.lr, betas=self.betas, eps=self.eps)
+        adam.clip, adam.decay = clip, self.decay
+        return adam
+
+
+class _DecayingAdam(torch.optim.Adam):
+    """Adam that clips first, and whose learning rate is a function of the steps it has made.
+
+    The rate is worked out afresh from the state, so that a restored state is all it needs.
+    """
+
+    clip: Callable[[], object]
+    decay: float
+
+    def step(self, closure: Any = None) -> Any:
+        """Clip, set the learning rate, and update."""
+        self.clip()
+        made = max((int(parts["step"]) for parts in self.state.values()), default=0)
+        for group in self.param_groups:
+            group["lr"] = self.defaults["lr"] * self.decay**made
+        return super().step(closure)
+
+
+def _trained(models: StackedModels) -> list[Tensor]:
+    return [parameter for parameter in models.parameters.values() if parameter.requires_grad]
 
 
 def optimizer_arrays(optimizer: torch.optim.Optimizer) -> Arrays:

@@ -1,5 +1,6 @@
 """Many units at once: one process and one thread each, as many side by side as asked for.
 
+Units that differ in nothing but their seed share a process, as one program, where their model can.
 Units that another command is training are left to it and waited for at the end. A unit that fails
 does not stop the others.
 """
@@ -22,6 +23,7 @@ from typing import Any
 from attnscope.errors import AttnscopeError, UnitLocked
 from attnscope.training.loop import train_unit
 from attnscope.training.progress import Progress, Silent
+from attnscope.training.together import groups, train_together
 from attnscope.training.trained import TrainedUnit
 from attnscope.training.unit import Unit
 
@@ -87,9 +89,10 @@ class Workers:
         return [TrainedUnit(unit, unit.folder(self.workspace)) for unit in units]
 
     def _train(self, units: list[Unit], progress: Progress) -> tuple[list[str], list[Unit]]:
-        outcomes = self._side_by_side if min(self.jobs, len(units)) > 1 else self._in_turn
+        work = groups(units, self.jobs)
+        outcomes = self._side_by_side if min(self.jobs, len(work)) > 1 else self._in_turn
         failures, locked = [], []
-        for unit, status, message in outcomes(units, progress):
+        for unit, status, message in outcomes(work, progress):
             if status == "finished":
                 progress.finished(message)
             elif status == "locked":
@@ -98,15 +101,17 @@ class Workers:
                 failures.append(message)
         return failures, locked
 
-    def _in_turn(self, units: list[Unit], progress: Progress) -> Iterator[Told]:
-        for unit in units:
-            yield unit, *_attempt(unit, self.workspace, progress.advance, progress.note)
+    def _in_turn(self, work: list[list[Unit]], progress: Progress) -> Iterator[Told]:
+        for group in work:
+            told = _attempt_group(group, self.workspace, progress.advance, progress.note)
+            for unit, outcome in zip(group, told, strict=True):
+                yield unit, *outcome
 
-    def _side_by_side(self, units: list[Unit], progress: Progress) -> Iterator[Told]:
-        self._start(units)
-        for index, unit in enumerate(units):
-            self._todo.put((index, unit))
-        unfinished = len(units)
+    def _side_by_side(self, work: list[list[Unit]], progress: Progress) -> Iterator[Told]:
+        self._start([unit for group in work for unit in group])
+        for index, group in enumerate(work):
+            self._todo.put((index, group))
+        unfinished = len(work)
         while unfinished:
             status, content, index = self._listen()
             if status == "steps":
@@ -115,7 +120,8 @@ class Workers:
                 progress.note(content)
             else:
                 unfinished -= 1
-                yield units[index], status, content
+                for unit, outcome in zip(work[index], content, strict=True):
+                    yield unit, *outcome
 
     def _start(self, units: list[Unit]) -> None:
         if self._processes:
@@ -142,6 +148,7 @@ class Workers:
                     ) from None
 
 
+Outcome = tuple[str, str]  # finished, locked or failed; and a name or a sentence
 Told = tuple[Unit, str, str]
 
 
@@ -159,13 +166,33 @@ def _attempt(
     report: Callable[[int], None],
     note: Callable[[str], None],
     wait: bool = False,
-) -> tuple[str, str]:
+) -> Outcome:
     try:
         return "finished", train_unit(unit, workspace, report, note, wait=wait).name
-    except UnitLocked as error:
-        return "locked", str(error)
     except AttnscopeError as error:
-        return "failed", str(error)
+        return _unfinished(error)
+
+
+def _attempt_group(
+    units: list[Unit],
+    workspace: Path,
+    report: Callable[[int], None],
+    note: Callable[[str], None],
+) -> list[Outcome]:
+    if len(units) == 1:
+        return [_attempt(units[0], workspace, report, note)]
+    try:
+        errors = train_together(units, workspace, report, note)
+    except AttnscopeError as error:
+        return [_unfinished(error)] * len(units)
+    return [
+        ("finished", unit.folder(workspace).name) if error is None else _unfinished(error)
+        for unit, error in zip(units, errors, strict=True)
+    ]
+
+
+def _unfinished(error: AttnscopeError) -> Outcome:
+    return "locked" if isinstance(error, UnitLocked) else "failed", str(error)
 
 
 @contextmanager
@@ -207,14 +234,14 @@ def _work(todo: Any, told: Any, workspace: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
-        index, unit = todo.get()
+        index, group = todo.get()
         report = _Report(told)
         try:
-            status, message = _attempt(unit, workspace, report, report.note)
+            outcomes = _attempt_group(group, workspace, report, report.note)
         except Exception as error:
-            status, message = "failed", f"{type(error).__name__}: {error}"
+            outcomes = [("failed", f"{type(error).__name__}: {error}")] * len(group)
         report.send()
-        told.put((status, message, index))
+        told.put(("ended", outcomes, index))
 
 
 def _end_with_parent() -> None:

@@ -1,0 +1,116 @@
+"""How many more seeds an hour do ten seeds trained as one program make than ten one after another?
+
+Run ``python benchmarks/stacked.py``, with ``--device cuda`` on a GPU, where it exits with 1 if the
+ratio falls below the promised one. Both train aitken's AED (GRU, 128 units) on one-to-one for a few
+steps, in turns, in this process and on one thread; what is counted are the steps. On a CPU core,
+matrix products of this size take most of the time either way: the ratio is about 1, and nothing is
+promised; with 32 units it is nearly 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from attnscope.data.sequence_tasks import OneToOne
+from attnscope.models.encoder_decoder import EncoderDecoderSpec
+from attnscope.training.loop import train_unit
+from attnscope.training.objective import Likelihood
+from attnscope.training.optimizer import AitkenAdam
+from attnscope.training.regulariser import SquaredNorm
+from attnscope.training.together import train_together
+from attnscope.training.unit import Training, Unit
+
+SEEDS, ROUNDS = 10, 4
+PAPERS_STEPS = 6000
+Device = Literal["cpu", "cuda"]
+PROMISED: dict[Device, float] = {"cuda": 1.0}
+STEPS: dict[Device, int] = {"cpu": 5, "cuda": 50}
+
+
+def units(device: Device) -> list[Unit]:
+    """Return the ten units."""
+    training = Training(
+        steps=STEPS[device],
+        batch_size=128,
+        evaluate_at=(),
+        optimizer=AitkenAdam(),
+        objective=(Likelihood(), SquaredNorm(weight=1e-3)),
+        examples=1,
+        stored=1,
+    )
+    model = EncoderDecoderSpec(hidden=128, input_dimension=50)
+    return [
+        Unit(source=OneToOne(), model=model, training=training, seed=seed, device=device)
+        for seed in range(SEEDS)
+    ]
+
+
+class Clock:
+    """Told of steps by a loop, takes the time that each of them took."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.seconds: list[float] = []  # a step and a seed
+        self.last = time.perf_counter()
+
+    def __call__(self, steps: int) -> None:
+        """Count steps, summed over seeds, made since the last call."""
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+        now = time.perf_counter()
+        self.seconds.append((now - self.last) / steps)
+        self.last = now
+
+
+def one_by_one(work: list[Unit], workspace: Path) -> list[float]:
+    """Train units one after another; return the times of their steps, the first ones aside."""
+    times = []
+    for unit in work:
+        clock = Clock(unit.device)
+        train_unit(unit, workspace, clock, checkpoint_seconds=float("inf"))
+        times += clock.seconds[1:]
+    return times
+
+
+def as_one(work: list[Unit], workspace: Path) -> list[float]:
+    """Train units as one program; return the same."""
+    clock = Clock(work[0].device)
+    train_together(work, workspace, clock, checkpoint_seconds=float("inf"))
+    return clock.seconds[1:]
+
+
+def main() -> int:
+    """Print the ratio and return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", choices=list(STEPS), default="cpu")
+    device: Device = parser.parse_args().device
+    if device == "cuda" and not torch.cuda.is_available():
+        parser.error("--device cuda needs a GPU, and PyTorch sees none.")
+    work = units(device)
+    alone, together = [], []
+    for _ in range(ROUNDS):
+        with tempfile.TemporaryDirectory() as folder:
+            alone += one_by_one(work, Path(folder, "alone"))
+            together += as_one(work, Path(folder, "together"))
+    # The fastest steps: other work on the machine slows down one way more than the other.
+    one, many = min(alone), min(together)
+    hourly = [3600 / (PAPERS_STEPS * each) for each in (one, many)]
+    print(
+        f"{SEEDS} seeds on {device}, {1000 * one:.1f} and {1000 * many:.1f} ms a step and seed: "
+        f"one after another {hourly[0]:.1f} an hour, as one program {hourly[1]:.1f}"
+    )
+    promised = PROMISED.get(device)
+    told = "no promise" if promised is None else f"at least {promised}"
+    print(f"stacked: {one / many:.2f}x ({told})")
+    return 0 if promised is None or one / many >= promised else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,524 @@
+"""Units trained as one program are those trained one by one, whatever happens to the program."""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+
+from attnscope.data.sequence_tasks import OneToOne
+from attnscope.errors import AttnscopeError, NonFiniteLoss, UnitLocked, UsageError
+from attnscope.models.architectures import AO, VED
+from attnscope.models.encoder_decoder import EncoderDecoderSpec
+from attnscope.models.intervention import Permuted
+from attnscope.runs.tensors import load_arrays
+from attnscope.runs.unit import UnitFolder
+from attnscope.scores.attention import Attention
+from attnscope.training import loop, together
+from attnscope.training.loop import train_unit
+from attnscope.training.objective import Likelihood
+from attnscope.training.optimizer import Adam, AitkenAdam
+from attnscope.training.progress import Silent
+from attnscope.training.regulariser import SquaredNorm
+from attnscope.training.spread import Workers, train_units
+from attnscope.training.together import groups, train_together
+
+SOURCE = OneToOne(shortest=2, longest=4)
+MODEL = EncoderDecoderSpec(hidden=5)
+SETTINGS = {
+    "steps": 8,
+    "evaluate_at": (2, 4, 6),
+    "optimizer": AitkenAdam(clip=0.5),
+    "objective": (Likelihood(), SquaredNorm(weight=1e-3)),
+    "final_scores": (Attention(),),
+}
+SEEDS = (4, 0, 9)
+
+
+class Stopped(Exception):
+    """What stops a group in the middle."""
+
+
+class Counted(Silent):
+    """Counts steps and units."""
+
+    def __init__(self):
+        self.steps, self.done, self.notes = 0, [], []
+
+    def advance(self, steps):
+        self.steps += steps
+
+    def finished(self, unit):
+        self.done.append(unit)
+
+    def note(self, sentence):
+        self.notes.append(sentence)
+
+
+@pytest.fixture
+def seeds(tiny):
+    """Make units that differ in their seed alone."""
+    return lambda count=SEEDS, model=MODEL, **training: [
+        tiny(SOURCE, model, seed, **SETTINGS | training) for seed in count
+    ]
+
+
+@pytest.fixture
+def units(seeds):
+    return seeds()
+
+
+@pytest.fixture
+def all_numbers(numbers):
+    return lambda units, workspace: [numbers(unit.folder(workspace).path) for unit in units]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    return tmp_path_factory.mktemp("undisturbed")
+
+
+@pytest.fixture
+def expected(units, undisturbed, all_numbers):
+    assert train_together(units, undisturbed) == [None] * 3  # once for all tests
+    return all_numbers(units, undisturbed)
+
+
+def stop_at(units, workspace, step):
+    """Train with checkpoints at each step, and stop after so many updates."""
+    updates = itertools.count(1)
+
+    def report(steps):
+        if next(updates) == step:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        train_together(units, workspace, report, checkpoint_seconds=0)
+
+
+def stop_at_call(monkeypatch, units, workspace, method, number):
+    """Train with checkpoints at each step, and stop before a call of a folder's method."""
+    calls, original = itertools.count(1), getattr(UnitFolder, method)
+
+    def call(self, *arguments):
+        if next(calls) == number:
+            raise Stopped
+        return original(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(UnitFolder, method, call)
+        with pytest.raises(Stopped):
+            train_together(units, workspace, checkpoint_seconds=0)
+
+
+def alter(path):
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(bytes(content))
+
+
+# Which units make a group.
+
+
+def sizes(units, jobs):
+    return [len(group) for group in groups(list(units), jobs)]
+
+
+def test_ten_seeds_are_one_group_or_one_for_each_process(seeds):
+    ten = seeds(range(10))
+    assert groups(ten, 1) == [ten]
+    assert groups(ten, 2) == [ten[:5], ten[5:]]
+    assert sorted(sizes(ten, 3)) == [3, 3, 4]
+    assert sizes(ten, 16) == [1] * 10
+
+
+def test_only_units_that_differ_in_nothing_but_their_seed_are_put_together(seeds):
+    aed, ved = seeds(range(3)), seeds(range(3), EncoderDecoderSpec(architecture=VED(), hidden=5))
+    longer = seeds(range(2), steps=9)
+    mixed = [*itertools.chain(*zip(aed, ved, strict=True)), *longer]
+    assert groups(mixed, 1) == [aed, ved, longer]
+
+
+def test_processes_get_as_many_groups_each(seeds):
+    settings = [seeds(range(4), steps=steps) for steps in (7, 8, 9)]
+    assert sizes(itertools.chain(*settings[:2]), 2) == [4, 4]
+    assert sizes(itertools.chain(*settings), 2) == [2] * 6
+
+
+def test_a_model_that_cannot_be_stacked_makes_no_group(tiny):
+    assert sizes([tiny(seed=seed) for seed in range(3)], 1) == [1, 1, 1]
+
+
+# The numbers.
+
+
+def losses(row):
+    """The two losses of a row; before the first update there is none of training."""
+    return [row["loss"], row["training_loss"] or 0.0]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"optimizer": Adam(lr=0.05)},
+        {"frozen": ("encoder",)},
+        {"attention": {"cross": Permuted()}},
+        {
+            "model": EncoderDecoderSpec(architecture=VED(), hidden=5),
+            "final_scores": (),
+            "scores": (),
+        },
+        {"model": EncoderDecoderSpec(architecture=AO(), hidden=5, input_dimension=8)},
+    ],
+    ids=["aed", "adam", "frozen", "intervention", "ved", "ao"],
+)
+def test_a_group_has_the_numbers_of_its_units_one_by_one(seeds, tmp_path, settings):
+    units = seeds(dtype="float64", **settings)
+    assert train_together(units, tmp_path / "together") == [None] * 3
+    for unit in units:
+        alone = train_unit(unit, tmp_path / "alone")
+        grouped = unit.folder(tmp_path / "together")
+        assert grouped.finished() == (True, [])
+        assert len(grouped.log) == len(alone.log) == 5
+        for one, other in zip(alone.log, grouped.log, strict=True):
+            assert list(one) == list(other)
+            assert one["accuracy"] == other["accuracy"]
+            assert losses(other) == pytest.approx(losses(one), rel=0, abs=1e-9)
+        files = sorted(path.relative_to(alone.path) for path in alone.path.rglob("*.safetensors"))
+        assert files == sorted(
+            path.relative_to(grouped.path) for path in grouped.path.rglob("*.safetensors")
+        )
+        for file in files:
+            one, facts = load_arrays(alone.path / file)
+            other, found = load_arrays(grouped.path / file)
+            assert (facts, sorted(one)) == (found, sorted(other))
+            for name, array in one.items():
+                np.testing.assert_allclose(other[name], array, rtol=0, atol=1e-9)
+
+
+def test_seeds_of_a_group_differ(expected):
+    weights = [one["last.safetensors"] for one in expected]
+    assert len(set(weights)) == 3
+
+
+def test_two_processes_train_the_groups_that_two_jobs_make(seeds, tmp_path, all_numbers):
+    units = seeds(range(4), steps=12)
+    progress = Counted()
+    trained = train_units(units, tmp_path / "processes", 2, progress)
+    assert [one.unit for one in trained] == units
+    assert progress.steps == 48
+    assert sorted(progress.done) == sorted(one.folder.name for one in trained)
+    for group in groups(units, 2):
+        train_together(group, tmp_path / "here")
+    assert all_numbers(units, tmp_path / "processes") == all_numbers(units, tmp_path / "here")
+
+
+def test_one_process_makes_one_program_of_all_seeds(units, tmp_path, expected, all_numbers):
+    train_units(units, tmp_path)
+    assert all_numbers(units, tmp_path) == expected
+
+
+def test_progress_counts_the_steps_of_all_units(units, tmp_path):
+    with Workers(tmp_path) as workers:
+        stop_at(units, tmp_path, 5)
+        for _ in ("gone on with", "reused"):
+            progress = Counted()
+            workers.train(units, progress)
+            assert progress.steps == 24
+            assert len(progress.done) == 3
+
+
+# Whatever happened to its files, a group ends with the bytes of one that nothing happened to.
+
+
+@pytest.mark.parametrize("step", [1, 3, 4, 8])
+def test_a_stopped_group_goes_on_to_the_same_bytes(units, tmp_path, expected, all_numbers, step):
+    stop_at(units, tmp_path, step)
+    assert train_together(units, tmp_path) == [None] * 3
+    assert all_numbers(units, tmp_path) == expected
+
+
+def test_a_stopped_group_goes_on_where_it_was(units, tmp_path, monkeypatch):
+    stop_at(units, tmp_path, 6)  # The newest checkpoints are those of step 5.
+    steps, update = [], together._Group._update
+    monkeypatch.setattr(
+        together._Group, "_update", lambda self, step: (steps.append(step), update(self, step))
+    )
+    train_together(units, tmp_path)
+    assert steps == [5, 6, 7]
+
+
+# Of three checkpoints each: those of step 0, of step 1 (the first that is used), of step 2, and
+# those after the last update.
+@pytest.mark.parametrize("number", [2, 5, 9, 26])
+def test_a_group_stopped_between_its_checkpoints_goes_on_to_the_same_bytes(
+    units, tmp_path, monkeypatch, expected, all_numbers, number
+):
+    stop_at_call(monkeypatch, units, tmp_path, "save_checkpoint", number)
+    stop_at_call(monkeypatch, units, tmp_path, "save_checkpoint", 2)  # and once more
+    together_at = []
+    go = together._Group.go
+    monkeypatch.setattr(
+        together._Group, "go", lambda self: (together_at.append(len(self.members)), go(self))
+    )
+    assert train_together(units, tmp_path) == [None] * 3
+    assert together_at == [3]
+    assert all_numbers(units, tmp_path) == expected
+
+
+def test_a_group_stopped_between_its_first_checkpoints_starts_anew_as_a_whole(
+    units, tmp_path, monkeypatch, expected, all_numbers
+):
+    stop_at_call(monkeypatch, units, tmp_path, "save_checkpoint", 5)
+    for folder in (unit.folder(tmp_path) for unit in units):
+        (folder.path / "checkpoint-00000000.safetensors").unlink()
+    assert [unit.folder(tmp_path).load_checkpoint()[0] for unit in units] == [1, 0, 0]
+    steps = []
+    train_together(units, tmp_path, steps.append)
+    assert steps == [3] * 8
+    assert all_numbers(units, tmp_path) == expected
+
+
+@pytest.mark.parametrize("method", ["write_log", "save_scores"])
+@pytest.mark.parametrize("number", [2, 8])
+def test_a_group_stopped_in_an_evaluation_goes_on_to_the_same_bytes(
+    units, tmp_path, monkeypatch, expected, all_numbers, method, number
+):
+    stop_at_call(monkeypatch, units, tmp_path, method, number)
+    assert train_together(units, tmp_path) == [None] * 3
+    assert all_numbers(units, tmp_path) == expected
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_group_stopped_between_its_ends_makes_no_update_again(
+    units, tmp_path, monkeypatch, expected, all_numbers, number
+):
+    stop_at_call(monkeypatch, units, tmp_path, "finish", number)
+    monkeypatch.setattr(together._Group, "_update", None)
+    assert train_together(units, tmp_path) == [None] * 3
+    assert all_numbers(units, tmp_path) == expected
+
+
+def test_a_damaged_checkpoint_is_named_and_the_group_ends_the_same(
+    units, tmp_path, expected, all_numbers
+):
+    stop_at(units, tmp_path, 6)
+    newest = sorted(units[1].folder(tmp_path).path.glob("checkpoint-*"))[-1]
+    alter(newest)
+    notes, steps = [], []
+    train_together(units, tmp_path, steps.append, notes.append)
+    assert [str(newest) in note for note in notes] == [True]
+    assert steps[0] == 3 * 4  # All go on from the checkpoints before.
+    assert all_numbers(units, tmp_path) == expected
+
+
+def test_checkpoints_after_the_one_that_a_group_goes_on_from_are_forgotten(units, tmp_path):
+    # They would take the place of one that the others will have too.
+    stop_at(units, tmp_path, 6)
+    (units[1].folder(tmp_path).path / "checkpoint-00000005.safetensors").unlink()
+    stop_at(units, tmp_path, 2)  # What was done before is told first, then the update of step 4.
+    assert [unit.folder(tmp_path).load_checkpoint()[0] for unit in units] == [4, 4, 4]
+
+
+def test_an_altered_log_sends_its_own_unit_alone_back(units, tmp_path):
+    stop_at(units, tmp_path, 6)
+    folder = units[1].folder(tmp_path)
+    (folder.path / "log.jsonl").unlink()
+    notes, steps = [], []
+    assert train_together(units, tmp_path, steps.append, notes.append) == [None] * 3
+    assert [folder.name in note for note in notes] == [True]
+    assert Counter(steps) == {10: 1, 2: 3, 1: 8}
+    assert [row["step"] for row in folder.log] == [0, 2, 4, 6, 8]
+
+
+def test_a_unit_of_a_stopped_group_goes_on_by_itself_to_the_same_numbers(seeds, tmp_path):
+    units = seeds(dtype="float64")
+    stop_at(units, tmp_path / "stopped", 6)
+    train_together(units, tmp_path / "undisturbed")
+    for unit in units:
+        steps = []
+        found = train_unit(unit, tmp_path / "stopped", steps.append).log
+        assert steps == [5, 1, 1, 1]
+        for one, other in zip(unit.folder(tmp_path / "undisturbed").log, found, strict=True):
+            assert other["loss"] == pytest.approx(one["loss"], rel=0, abs=1e-9)
+
+
+def test_units_that_were_begun_by_themselves_go_on_as_a_group(seeds, tmp_path):
+    units = seeds(dtype="float64")
+    for unit in units:
+        updates = itertools.count(1)
+
+        def report(steps, updates=updates):
+            if next(updates) == 6:
+                raise Stopped
+
+        with pytest.raises(Stopped):
+            train_unit(unit, tmp_path / "begun", report, checkpoint_seconds=0)
+    steps = []
+    assert train_together(units, tmp_path / "begun", steps.append) == [None] * 3
+    assert steps == [15, 3, 3, 3]
+    for unit in units:
+        alone = train_unit(unit, tmp_path / "alone").log
+        for one, other in zip(alone, unit.folder(tmp_path / "begun").log, strict=True):
+            assert other["loss"] == pytest.approx(one["loss"], rel=0, abs=1e-9)
+
+
+def test_seeds_that_are_added_do_not_send_the_others_back(seeds, tmp_path):
+    stop_at(seeds(range(3)), tmp_path, 6)
+    steps = []
+    assert train_together(seeds(range(5)), tmp_path, steps.append) == [None] * 5
+    assert Counter(steps) == {15: 1, 3: 3, 2: 8}
+
+
+# Units that are not the group's to train.
+
+
+def test_finished_units_are_left_out(units, tmp_path, numbers):
+    folder = train_unit(units[1], tmp_path)
+    before = numbers(folder.path)
+    steps = []
+    assert train_together(units, tmp_path, steps.append) == [None] * 3
+    assert steps == [8] + [2] * 8
+    assert numbers(folder.path) == before
+
+
+def test_an_altered_file_of_a_finished_unit_is_named_and_the_unit_trained_again(units, tmp_path):
+    train_together(units, tmp_path)
+    folder = units[2].folder(tmp_path)
+    alter(folder.path / "last.safetensors")
+    notes = []
+    assert train_together(units, tmp_path, note=notes.append) == [None] * 3
+    assert [str(folder.path / "last.safetensors") in note for note in notes] == [True]
+    assert folder.finished() == (True, [])
+
+
+def test_a_unit_that_is_held_is_not_touched_and_the_others_are_trained(units, tmp_path):
+    folder = units[1].folder(tmp_path)
+    with folder.lock():
+        outcomes = train_together(units, tmp_path)
+        assert [path.name for path in folder.path.iterdir()] == ["lock"]
+    assert [type(outcome) for outcome in outcomes] == [type(None), UnitLocked, type(None)]
+    assert [unit.folder(tmp_path).finished()[0] for unit in units] == [True, False, True]
+
+
+def test_a_group_holds_all_its_units(units, tmp_path):
+    def report(steps):
+        for unit in units:
+            with pytest.raises(UnitLocked):
+                train_unit(unit, tmp_path)
+
+    assert train_together(units, tmp_path, report) == [None] * 3
+
+
+def test_a_unit_held_elsewhere_is_waited_for_after_its_group(units, tmp_path, monkeypatch):
+    held, flock = units[0].folder(tmp_path), fcntl.flock
+    lock = held.lock()
+    lock.__enter__()
+
+    def leave_once_waited_for(stream, how):
+        if not how & fcntl.LOCK_NB:
+            lock.__exit__(None, None, None)
+        flock(stream, how)
+
+    monkeypatch.setattr(fcntl, "flock", leave_once_waited_for)
+    progress = Counted()
+    train_units(units, tmp_path, 1, progress)
+    assert [held.name in note for note in progress.notes] == [True]
+    assert progress.done[-1] == held.name
+    assert progress.steps == 24
+
+
+# A loss that is no number stops its unit and no other.
+
+
+@pytest.fixture
+def diverging(monkeypatch):
+    """Let the loss of the unit with seed 0 be infinite from a step on, wherever it is stacked."""
+
+    def set_up(step):
+        update, losses = together._Group._update, together.stacked_losses
+        now = []
+
+        def remembered(self, number):
+            seeds = [member.unit.seed for member in self.members]
+            now[:] = [number, torch.tensor([seed == 0 for seed in seeds])]
+            update(self, number)
+
+        def infinite(*arguments):
+            found = losses(*arguments)
+            return found * torch.where(now[1] & (now[0] >= step), float("inf"), 1.0)
+
+        monkeypatch.setattr(together._Group, "_update", remembered)
+        monkeypatch.setattr(together, "stacked_losses", infinite)
+
+    return set_up
+
+
+@pytest.mark.parametrize(("step", "held"), [(0, 100), (3, 1), (3, 2), (3, 100), (7, 2)])
+def test_a_diverged_unit_stops_alone_and_names_its_step(
+    units, tmp_path, expected, all_numbers, diverging, monkeypatch, step, held
+):
+    monkeypatch.setattr(together, "_LOSSES_HELD", held)
+    diverging(step)
+    outcomes = train_together(units, tmp_path)
+    assert [type(outcome) for outcome in outcomes] == [type(None), NonFiniteLoss, type(None)]
+    folder = units[1].folder(tmp_path)
+    sentence = f"{folder.name}: the loss was inf at step {step}; no checkpoint"
+    assert str(outcomes[1]).startswith(sentence)
+    assert not folder.finished()[0]
+    assert [row["step"] for row in folder.log] == [n for n in (0, 2, 4, 6) if n <= step]
+    found = all_numbers(units, tmp_path)
+    assert (found[0], found[2]) == (expected[0], expected[2])
+
+
+def test_a_diverged_unit_keeps_its_last_good_checkpoint(units, tmp_path, diverging):
+    diverging(3)
+    outcomes = train_together(units, tmp_path, checkpoint_seconds=0)
+    assert "at step 3; the last good checkpoint is that of step 2" in str(outcomes[1])
+    assert units[1].folder(tmp_path).load_checkpoint()[0] == 2
+
+
+def test_a_diverged_unit_does_not_send_a_killed_group_back(units, tmp_path, diverging):
+    diverging(3)
+    stop_at(units, tmp_path, 7)
+    steps = []
+    outcomes = train_together(units, tmp_path, steps.append, checkpoint_seconds=0)
+    assert [type(outcome) for outcome in outcomes] == [type(None), NonFiniteLoss, type(None)]
+    assert "at step 3; the last good checkpoint is that of step 2" in str(outcomes[1])
+    assert steps[:3] == [12, 2, 2]
+
+
+def test_diverged_units_all_of_them_end_the_group(seeds, tmp_path):
+    units = seeds(optimizer=Adam(lr=1e30), final_scores=())
+    outcomes = train_together(units, tmp_path)
+    assert [type(outcome) for outcome in outcomes] == [NonFiniteLoss] * 3
+
+
+def test_workers_tell_of_the_diverged_unit_and_finish_the_others(units, tmp_path, diverging):
+    diverging(3)
+    with pytest.raises(AttnscopeError, match=r"1 of 3 units failed\. .*loss was inf at step 3"):
+        train_units(units, tmp_path)
+    assert [unit.folder(tmp_path).finished()[0] for unit in units] == [True, False, True]
+
+
+def test_a_model_that_cannot_be_built_fails_every_unit(seeds, tmp_path):
+    units = seeds(model=EncoderDecoderSpec(hidden=5, input_dimension=1))
+    with pytest.raises(UsageError, match="no room"):
+        train_together(units, tmp_path)
+    with pytest.raises(AttnscopeError, match=r"3 of 3 units failed\. .*no room"):
+        train_units(units, tmp_path)
+
+
+def test_units_of_another_version_start_over(units, tmp_path, monkeypatch, expected, all_numbers):
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "environment", lambda device: {"torch": "1.0", "device": device})
+        stop_at(units, tmp_path, 6)
+    steps = []
+    train_together(units, tmp_path, steps.append)
+    assert steps == [3] * 8
+    assert all_numbers(units, tmp_path) == expected
