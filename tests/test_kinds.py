@@ -74,7 +74,11 @@ def variants():
 
 
 # What has no default: which corpus a text is.
-NEEDED = {"labelled-text": {"corpus": "sst"}, "parallel-text": {"corpus": "multi30k-de-en"}}
+NEEDED = {
+    "labelled-text": {"corpus": "sst"},
+    "parallel-text": {"corpus": "multi30k-de-en"},
+    "parallel-words": {"corpus": "tatoeba-en-fr"},
+}
 
 
 @pytest.mark.parametrize(("root", "variant"), variants())

@@ -23,6 +23,7 @@ from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
+from attnscope.models.transformer import TransformerSpec
 
 COPYING = SampledCopy(length=4, vocabulary=7)
 CLASSIFYING = KeywordTask(types=9)
@@ -119,11 +120,23 @@ def _encoder_decoders() -> list[Case]:
     ]
 
 
+def _transformers() -> list[Case]:
+    return [
+        Case(
+            f"transformer-{layers}-{heads}",
+            TransformerSpec(width=8, heads=heads, layers=layers, feed_forward=12, dropout=0.5),
+            COPYING,
+        )
+        for layers, heads in ((1, 1), (2, 2))
+    ]
+
+
 MODELS: dict[str, list[Case]] = {
     "encoder-decoder": _encoder_decoders(),
     "seq2seq": _seq2seq(),
     "classifier": _classifiers(),
     "proxy": _proxies(),
+    "transformer": _transformers(),
 }
 _CASES = [case for cases in MODELS.values() for case in cases]
 

@@ -26,7 +26,21 @@ TEXT: dict[str, Any] = {
     "proxy_epochs": 1,
     "proxy_translation_epochs": 1,
 }
+ESCAN: dict[str, Any] = {"escan_steps": 4, "hidden": 8, "samples": 30, "examples": 10}
 TINY: dict[str, dict[str, Any]] = {
+    "aitken/beyond": {
+        "steps": 4,
+        "escan_steps": 4,
+        "text_steps": 4,
+        "hidden": 8,
+        "width": 8,
+        "examples": 10,
+        "samples": 30,
+    },
+    "aitken/fig3": ESCAN,
+    "aitken/fig4": {"steps": 4, "hidden": 8, "samples": 80, "examples": 10},
+    "aitken/fig5": ESCAN | {"steps": 4, "sorting_steps": 4},
+    "aitken/fig6": ESCAN,
     "snell/table5": TEXT,
     "snell/table10": TEXT,
     "snell/table11": TEXT,
@@ -51,6 +65,16 @@ TINY: dict[str, dict[str, Any]] = {
         "length": 5,
         "types": 7,
         "hidden": 8,
+    },
+    "aitken/fig2": {
+        "steps": 4,
+        "sorting_steps": 4,
+        "batch_size": 4,
+        "hidden": 8,
+        "shortest": 3,
+        "longest": 4,
+        "samples": 40,
+        "examples": 10,
     },
 }
 NAMES = [entry.name for entry in entries()]

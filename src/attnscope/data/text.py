@@ -135,7 +135,7 @@ class LabelledText(Text):
 
     def encode(self, text: str) -> list[int]:
         """Cut a text into words as the corpus was, with its boundaries."""
-        return self.input_words.encode([BOS, *_tokeniser(self.tokens)(text), EOS])
+        return self.input_words.encode([BOS, *tokeniser_named(self.tokens)(text), EOS])
 
 
 class ParallelText(Text):
@@ -205,21 +205,23 @@ def open_text(
         given |= {"tokens": known.tokens} | dict(classification or {})
         if given.get("vectors"):
             given["vectors_digest"] = digest_of_vectors(given["vectors"])
-        given["digest"] = _selected(known, given["tokens"]).digest
+        given["digest"] = selected_of(known, given["tokens"]).digest
         return read_settings(LabelledText, given, known.name)
     if known.task == "translation":
-        given |= {"digest": _selected(known, known.tokens).digest} | dict(translation or {})
+        given |= {"digest": selected_of(known, known.tokens).digest} | dict(translation or {})
         return read_settings(ParallelText, given, known.name)
     raise UsageError(f"{known.name} has alignments only: nothing can be trained on it.")
 
 
-def _tokeniser(name: str) -> Any:
+def tokeniser_named(name: str) -> Any:
+    """Return a tokeniser by its name."""
     if name not in TOKENISERS:
         raise UsageError(f"No tokeniser {name!r}; {suggestion(name, TOKENISERS)}")
     return TOKENISERS[name]
 
 
-def _selected(known: CorpusDefinition, tokens: str) -> Selected[Any]:
+def selected_of(known: CorpusDefinition, tokens: str) -> Selected[Any]:
+    """Return what a corpus is made of; a corpus that is written anew is read anew."""
     files = sorted(locate(known).path.iterdir())
     stamp = tuple((f.name, f.stat().st_mtime_ns, f.stat().st_size) for f in files)
     return _select_once(known, tokens, stamp)
@@ -228,11 +230,12 @@ def _selected(known: CorpusDefinition, tokens: str) -> Selected[Any]:
 @lru_cache(maxsize=4)
 def _select_once(known: CorpusDefinition, tokens: str, stamp: tuple[Any, ...]) -> Selected[Any]:
     # The stamp: a corpus that is written anew is read anew.
-    return select(known, _tokeniser(tokens))
+    return select(known, tokeniser_named(tokens))
 
 
-def _checked(source: Text, tokens: str) -> Selected[Any]:
-    selected = _selected(source.definition, tokens)
+def checked(source: Text, tokens: str) -> Selected[Any]:
+    """Return what a source is made of, or say that it has changed since it was trained on."""
+    selected = selected_of(source.definition, tokens)
     if source.digest and source.digest != selected.digest:
         raise UsageError(
             f"The corpus {source.corpus} is not the one that this unit was trained on: "
@@ -243,8 +246,8 @@ def _checked(source: Text, tokens: str) -> Selected[Any]:
 
 @lru_cache(maxsize=3)
 def _load_labelled(source: LabelledText) -> Loaded[Labelled]:
-    selected = _checked(source, source.tokens)
-    cut = _tokeniser(source.tokens)
+    selected = checked(source, source.tokens)
+    cut = tokeniser_named(source.tokens)
     counts = Counter(word for record in selected.train for word in cut(record.text))
     known = set(read_vectors(source.vectors).words) if source.vectors else set()
     kept = sorted(w for w, count in counts.items() if count >= source.min_count or w in known)
@@ -252,7 +255,7 @@ def _load_labelled(source: LabelledText) -> Loaded[Labelled]:
 
     def numbered(records: Sequence[Labelled]) -> list[Example]:
         return [
-            Example(n, _ids(words.encode([BOS, *cut(record.text), EOS])), [0], [record.label])
+            Example(n, as_ids(words.encode([BOS, *cut(record.text), EOS])), [0], [record.label])
             for n, record in enumerate(records)
         ]
 
@@ -268,16 +271,16 @@ def _load_parallel(source: ParallelText) -> Loaded[Pair]:
         sources = pieces.encode([record.source for record in records])
         targets = pieces.encode([record.target for record in records])
         return [
-            Example(n, _ids([bos, *x, eos]), _ids([bos, *y]), _ids([*y, eos]))
+            Example(n, as_ids([bos, *x, eos]), as_ids([bos, *y]), as_ids([*y, eos]))
             for n, (x, y) in enumerate(zip(sources, targets, strict=True))
         ]
 
-    selected = _checked(source, source.definition.tokens)
+    selected = checked(source, source.definition.tokens)
     return _loaded(source, selected, pieces.words, numbered)
 
 
 def _pieces(source: ParallelText) -> Pieces:
-    selected = _checked(source, source.definition.tokens)
+    selected = checked(source, source.definition.tokens)
     texts = (text for pair in selected.train for text in (pair.source, pair.target))
     return trained_pieces(selected.digest, texts, source.pieces)
 
@@ -302,6 +305,6 @@ def _loaded(
     return Loaded(words, selected.labels, train, val, selected.train, selected.val, left_out)
 
 
-def _ids(ids: list[int]) -> np.ndarray:
-    # An eighth of the memory of a list: a corpus has millions of words.
+def as_ids(ids: list[int]) -> np.ndarray:
+    """Return ids in an eighth of a list's memory: a corpus has millions of words."""
     return np.array(ids, dtype=np.int32)

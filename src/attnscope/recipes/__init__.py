@@ -6,13 +6,14 @@ Each paper's package lists its recipes as a plain table, so that listing them im
 from __future__ import annotations
 
 from attnscope.errors import UsageError, suggestion
+from attnscope.recipes.aitken import RECIPES as AITKEN
 from attnscope.recipes.entry import Entry
 from attnscope.recipes.snell import RECIPES as SNELL
 
 
 def entries() -> tuple[Entry, ...]:
     """Return all recipes."""
-    return (*SNELL,)
+    return (*SNELL, *AITKEN)
 
 
 def find(name: str) -> Entry:

@@ -7,6 +7,7 @@ from typing import Any
 
 import attnscope.data.corpus
 import attnscope.data.escan
+import attnscope.data.parallel_words
 import attnscope.data.sequence_tasks
 import attnscope.data.tasks
 import attnscope.data.text
@@ -15,8 +16,10 @@ import attnscope.models.classifier
 import attnscope.models.embedding
 import attnscope.models.encoder_decoder
 import attnscope.models.intervention
+import attnscope.models.many_words
 import attnscope.models.proxy
 import attnscope.models.seq2seq
+import attnscope.models.transformer
 import attnscope.scores.attention
 import attnscope.scores.probe
 import attnscope.scores.saliency

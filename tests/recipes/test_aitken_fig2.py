@@ -1,0 +1,559 @@
+"""Figure 2's units, its numbers on networks whose geometry is known, and its predicates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import torch
+
+from attnscope.claims.decide import Verdict
+from attnscope.claims.pool import Pool
+from attnscope.data.batch import Batch
+from attnscope.data.sequence_tasks import OneToOne, Reversed, SequenceTask, Sorting
+from attnscope.errors import UsageError
+from attnscope.models.architectures import AO
+from attnscope.models.encoder_decoder import EncoderDecoder, EncoderDecoderSpec
+from attnscope.models.trace import Trace, attend
+from attnscope.recipes.aitken import fig2
+from attnscope.recipes.aitken.fig2_measure import Number, numbers, rows_of
+from attnscope.recipes.aitken.fig2_network import Group, Network
+from attnscope.recipes.aitken.fig2_pictures import attention_rows, example_rows, path_rows
+from attnscope.recipes.aitken.units import (
+    KINDS,
+    ArchitectureName,
+    context_readout,
+    fresh,
+    traces,
+    unit,
+    without_state_readout,
+    word_accuracy,
+)
+from attnscope.runs.result import Measurement, Result
+from attnscope.runs.spec import read_settings
+from attnscope.runs.unit import UnitFolder
+from attnscope.training.trained import TrainedUnit
+
+HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
+LENGTH = 4
+RADII = torch.linspace(0.05, 0.2, LENGTH + 1).double()
+SHORT = OneToOne(shortest=3, longest=LENGTH)
+
+
+def config(**settings: Any) -> fig2.Config:
+    return fig2.Config(**({"hidden": 6, "examples": 7, "samples": 60} | settings))
+
+
+def untrained(model: ArchitectureName = "aed", attention: Any = "dot") -> TrainedUnit:
+    """Return a network as it is built, without a folder."""
+    made = unit(SHORT, model, 0, config=config(), attention=attention)
+    found = TrainedUnit(made, UnitFolder(Path("nowhere")))
+    # What `cached_property` would keep once it had read the folder.
+    vars(found)["model"] = made.model.build(SHORT, 0)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("model", "width", "penalty"), [("ved", None, 1e-4), ("aed", None, 1e-3), ("ao", 50, 1e-3)]
+)
+def test_units_have_the_sizes_of_the_authors_code(
+    model: ArchitectureName, width: int | None, penalty: float
+) -> None:
+    made = unit(OneToOne(), model, 3, config=fig2.Config())
+    spec, training = cast(EncoderDecoderSpec, made.model), made.training
+    assert (spec.cell, spec.hidden, spec.input_dimension) == ("gru", 128, width)
+    assert (training.steps, training.batch_size, training.examples) == (6000, 128, 200)
+    assert [term.weight for term in training.objective] == [1.0, penalty]
+    assert training.optimizer.kind == "aitken-adam"  # type: ignore[attr-defined]
+    assert bool(training.scores) == (model != "ved")
+    assert getattr(spec.architecture, "period", 20) == 20
+
+
+def test_groups_are_those_that_the_claims_need() -> None:
+    found = {
+        (group.task.dataset, group.model): group.seeds
+        for group in fig2.groups(fig2.Config(cells=()))
+    }
+    assert set(found.values()) == {5}
+    expected = {
+        "one-to-one-3": "aed ao ved",
+        "one-to-one-5": "aed ao",
+        "reversed-3": "aed ao",
+        "reversed-3-varying": "aed ao",
+        "sorting-10": "aed ao ved",
+        "sorting-10-repeated": "aed",
+    }
+    assert set(found) == {(name, m) for name, models in expected.items() for m in models.split()}
+
+
+def test_cells_are_three_seeds_of_each_other_kind_on_one_to_one() -> None:
+    others = [group for group in fig2.groups(fig2.Config()) if not group.pictures]
+    kinds = {
+        (group.model, group.cell, group.attention)
+        for group in others
+        if group.task.dataset == "one-to-one-3" and group.seeds == 3
+    }
+    assert kinds == {
+        ("aed", "lstm", "dot"),
+        ("ao", "lstm", "dot"),
+        ("aed", "ugrnn", "dot"),
+        ("ao", "ugrnn", "dot"),
+        ("aed", "gru", "learned"),
+        ("ao", "gru", "learned"),
+        ("ao", "tanh", "dot"),
+    }
+
+
+def test_reversed_sequences_that_decide_have_one_length_of_twenty() -> None:
+    tasks = {group.task.dataset: group.task for group in fig2.groups(fig2.Config())}
+    assert (tasks["reversed-3"].shortest, tasks["reversed-3"].longest) == (19, 19)
+    assert tasks["reversed-3"].evaluation_batch(9).target_lengths.unique().tolist() == [20]
+    assert tasks["reversed-3-varying"].evaluation_batch(200).target_lengths.unique().tolist() == [
+        *range(16, 21)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [("", ()), ("lstm", ("lstm",)), ("lstm,learned", ("lstm", "learned"))],
+)
+def test_cells_are_named_on_the_command_line(given: str, read: tuple[str, ...]) -> None:
+    assert read_settings(fig2.Config, {"cells": given}, "aitken/fig2").cells == read
+
+
+def test_an_unknown_kind_of_network_is_refused_in_one_sentence() -> None:
+    with pytest.raises(UsageError, match=r"no kind of network 'lstmm'.*lstm"):
+        read_settings(fig2.Config, {"cells": "lstmm"}, "aitken/fig2")
+    assert set(KINDS) == {"lstm", "ugrnn", "learned", "non-gated"}
+
+
+def test_analysed_sequences_are_none_of_those_evaluated_while_training() -> None:
+    one = untrained()
+    assert fresh(one, 5).ids.tolist() == [7, 8, 9, 10, 11]
+
+
+def test_traces_read_the_networks_own_words_and_can_be_had_again() -> None:
+    passes = traces(untrained(), 30, batch_size=20)
+    first, again = list(passes()), list(passes())
+    assert [len(trace.batch) for trace in first] == [20, 10]
+    for trace, other in zip(first, again, strict=True):
+        assert not trace.teacher_forced
+        torch.testing.assert_close(trace.logits, other.logits)
+        own = trace.logits.argmax(-1)[:, :-1]
+        torch.testing.assert_close(trace.batch.decoder_inputs[:, 1:], own)
+
+
+def test_reading_traces_leaves_gradients_on() -> None:
+    for trace in traces(untrained(), 3)():
+        assert torch.is_grad_enabled()
+        assert not trace.logits.requires_grad
+
+
+def test_traces_of_one_length_are_all_of_that_length() -> None:
+    lengths = [trace.batch.target_lengths for trace in traces(untrained(), 40, length=4)()]
+    assert torch.cat(lengths).unique().tolist() == [4]
+
+
+def test_word_accuracy_counts_words_up_to_and_with_the_end() -> None:
+    one = untrained()
+    right = total = 0
+    for trace in traces(one, 50)():
+        rows = zip(trace.logits.argmax(-1), trace.batch.targets, strict=True)
+        for (own, target), length in zip(rows, trace.batch.target_lengths.tolist(), strict=True):
+            right += int((own[:length] == target[:length]).sum())
+            total += length
+    assert word_accuracy(one, 50) == pytest.approx(right / total)
+
+
+@pytest.mark.parametrize("attention", ["dot", "learned"])
+@pytest.mark.parametrize("model", ["aed", "ao"])
+def test_the_readout_of_the_context_gives_the_logits_from_attended_states(
+    model: ArchitectureName, attention: str
+) -> None:
+    one = untrained(model, attention)
+    network = cast(EncoderDecoder, one.model)
+    trace = next(traces(one, 10)())
+    mean_state = trace.sites["cross"].weights[:, 0] @ trace.encoder_states
+    expected = trace.logits
+    if model == "aed":
+        hidden = network.output.weight[:, :6]
+        assert trace.decoder_states is not None
+        expected = expected - trace.decoder_states @ hidden.T
+    torch.testing.assert_close(mean_state @ context_readout(network).T, expected.detach())
+
+
+def test_without_the_state_readout_logits_depend_on_the_context_alone() -> None:
+    one = untrained()
+    network = cast(EncoderDecoder, one.model)
+    before = network.output.weight.clone()
+    trace = next(traces(one, 10, model=without_state_readout(network))())
+    context = trace.sites["cross"].context[:, :, 0]
+    torch.testing.assert_close(trace.logits, context @ before[:, 6:].T)
+    torch.testing.assert_close(network.output.weight, before)
+
+
+def every_sequence(task: SequenceTask) -> Batch:
+    """Return all sequences of the task's length: at each step every word is as frequent."""
+    words = torch.tensor(list(product(range(task.end), repeat=task.longest)))
+    ends = torch.full((len(words), 1), task.end)
+    inputs = torch.cat([words, ends], 1)
+    lengths = torch.full((len(words),), task.longest)
+    gold = task.order(inputs, lengths)
+    targets = inputs.gather(1, gold)
+    return Batch(
+        ids=torch.arange(len(words)),
+        inputs=inputs,
+        input_lengths=lengths + 1,
+        decoder_inputs=torch.cat([ends + 1, targets[:, :-1]], 1),
+        targets=targets,
+        target_lengths=lengths + 1,
+        gold=gold,
+    )
+
+
+def ideal_network(task: SequenceTask, swapped: bool = False) -> Network:
+    """Return a network as §3 describes: μ_t round a circle, χ_x a simplex apart from it.
+
+    The decoder's states are temporal and meet the encoder's where the output word comes from.
+    """
+    batch = every_sequence(task)
+    steps = task.longest + 1
+    angle = torch.arange(steps).double() * 2 * math.pi / steps
+    temporal = 6 * torch.stack([angle.cos(), angle.sin()], -1)
+    words = torch.zeros(task.end + 1, task.end + 1).double()
+    words[:-1, :-1] = torch.eye(task.end) - 1 / task.end
+    states = torch.cat([temporal.expand(len(batch), -1, -1), words[batch.inputs]], -1)
+    padding = torch.zeros(len(batch), steps, words.shape[1]).double()
+    # Of other lengths, so that rows and columns of the alignment differ.
+    asked = temporal[batch.gold] * RADII[:, None]
+    decoded = torch.cat([asked, padding], -1)
+    spec = EncoderDecoderSpec(architecture=AO(), hidden=states.shape[-1], input_dimension=50)
+    model = spec.build(task, 0).double().requires_grad_(False)
+    rows = torch.arange(task.end).roll(1 if swapped else 0)
+    model.output.weight.zero_()
+    model.output.weight[: task.end, -words.shape[1] :] = words[rows]
+    logits = decoded @ states.mT
+    site = attend(
+        batch,
+        logits[:, None],
+        states[:, None],
+        queries=decoded[:, None],
+        keys=states[:, None],
+    )
+    right = torch.nn.functional.one_hot(batch.targets, task.end + 2).double()
+    trace = Trace(batch, states, states, decoded, decoded, right, {"cross": site}, False)
+
+    def passes() -> Iterator[Trace]:
+        yield trace
+
+    network = object.__new__(Network)
+    network.model = model
+    network.task, network.samples, network.traces = task, len(batch), passes
+    network.unit = cast(Any, SimpleNamespace(unit=SimpleNamespace(seed=0)))
+    return network
+
+
+@cache
+def ideal_numbers(task: SequenceTask, swapped: bool = False) -> list[Number]:
+    return numbers(ideal_network(task, swapped))
+
+
+def value(found: list[Number], name: str, **axes: Any) -> float:
+    [number] = [
+        number.value
+        for number in found
+        if number.name == name and axes.items() <= number.axes.items()
+    ]
+    return number
+
+
+FIXED = OneToOne(shortest=LENGTH, longest=LENGTH)
+TURNED = Reversed(shortest=LENGTH, longest=LENGTH)
+
+
+@pytest.mark.parametrize("task", [FIXED, TURNED], ids=["one-to-one", "reversed"])
+@pytest.mark.parametrize(
+    ("name", "axes", "expected"),
+    [
+        ("word_accuracy", {}, 1.0),
+        ("temporal_agreement", {}, 1.0),
+        ("aligned_steps", {}, 1.0),
+        ("delta_share", {"side": "encoder"}, 0.0),
+        ("input_delta_size", {"side": "decoder"}, 0.0),
+        ("orthogonality", {"side": "encoder"}, 0.0),
+        ("orthogonality", {"side": "encoder with decoder"}, 0.0),
+        ("radius_variation", {"side": "encoder"}, 0.0),
+        ("monotone", {"side": "encoder"}, 1.0),
+        ("explained_variance", {"of": "temporal", "axes": 2}, 1.0),
+        ("explained_variance", {"of": "word", "axes": 2}, 1.0),
+        ("simplex_error", {}, 0.0),
+        ("dictionary", {}, 1.0),
+        ("term_share", {"form": "raw", "term": "muD.muE"}, 1.0),
+    ],
+)
+def test_a_network_as_the_paper_describes_has_the_numbers_of_the_claims(
+    task: SequenceTask, name: str, axes: dict[str, Any], expected: float
+) -> None:
+    assert value(ideal_numbers(task), name, **axes) == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_mass_at_the_gold_position_is_that_of_the_softmax() -> None:
+    angle = torch.arange(LENGTH + 1).double() * 2 * math.pi / (LENGTH + 1)
+    rows = (36 * RADII[:, None] * angle.cos()).softmax(-1)
+    for task in (FIXED, TURNED):
+        for of in ("temporal", "attention"):
+            found = value(ideal_numbers(task), "gold_mass", of=of, within=0)
+            assert found == pytest.approx(float(rows[:, 0].mean()))
+
+
+def test_readouts_of_other_words_are_no_dictionary() -> None:
+    assert value(ideal_numbers(FIXED, swapped=True), "dictionary") == 0.0
+
+
+def test_sorting_by_the_example_is_not_in_line_with_temporal_components() -> None:
+    task = Sorting(letters=3, shortest=LENGTH, longest=LENGTH, drawn="repeated")
+    assert value(ideal_numbers(task), "temporal_agreement") < 0.9
+
+
+def test_temporal_attention_is_over_the_real_positions_of_each_sample() -> None:
+    network = Network(untrained(), 60)
+    trace = next(network.traces())
+    weights, real = network.temporal_weights(trace), trace.batch.input_mask
+    assert not real.all()
+    assert weights.masked_select(~real[:, None].expand_as(weights)).count_nonzero() == 0
+    rows = trace.batch.target_mask
+    torch.testing.assert_close(weights.sum(-1)[rows], torch.ones(int(rows.sum())).double())
+
+
+def test_what_is_lost_without_the_state_readout_is_measured_on_the_same_sequences() -> None:
+    one = untrained()
+    network = cast(EncoderDecoder, one.model)
+    silenced = word_accuracy_of(traces(one, 60, model=without_state_readout(network)))
+    drop = value(numbers(Network(one, 60)), "accuracy_drop")
+    assert drop == pytest.approx(word_accuracy(one, 60) - silenced)
+
+
+def word_accuracy_of(passes: Callable[[], Iterator[Trace]]) -> float:
+    right, real = zip(
+        *(
+            (trace.logits.argmax(-1) == trace.batch.targets, trace.batch.target_mask)
+            for trace in passes()
+        ),
+        strict=True,
+    )
+    return float(torch.cat(right)[torch.cat(real)].double().mean())
+
+
+def test_the_whole_path_of_a_network_without_attention_is_the_encoders_then_the_decoders() -> None:
+    network = Network(untrained("ved"), 60)
+    encoder, decoder = (path.numpy() for path in network.paths.values())
+    path = [*encoder, *decoder]
+    adjacent = 0
+    for here, point in enumerate(path):
+        others = [there for there in range(len(path)) if there != here]
+        nearest = min(others, key=lambda there: float(((path[there] - point) ** 2).sum()))
+        adjacent += abs(nearest - here) == 1
+    found = numbers(network)
+    assert value(found, "adjacent_steps") == pytest.approx(adjacent / len(path))
+    to_first = [float(((point - decoder[0]) ** 2).sum()) for point in encoder]
+    last = len(encoder) - 1
+    assert value(found, "steps_from_last") == last - to_first.index(min(to_first))
+
+
+def test_the_papers_bound_stands_beside_the_explained_variance_of_one_to_one() -> None:
+    rows = rows_of(Group(FIXED, "aed", 1), [ideal_numbers(FIXED)])
+    printed = {row.published for row in rows if row.name == "explained_variance"}
+    assert printed == {0.9}
+    assert {row.published for row in rows if row.name != "explained_variance"} == {None}
+
+
+def test_a_number_that_no_network_has_is_left_out() -> None:
+    found = [number._replace(value=math.nan) for number in ideal_numbers(FIXED)]
+    assert rows_of(Group(FIXED, "aed", 2), [found, found]) == []
+
+
+def test_pictures_are_few_and_rows_of_attention_sum_to_one() -> None:
+    group = Group(FIXED, "aed", 1)
+    network = ideal_network(FIXED)
+    assert len(path_rows(group, network)) == 2 * 2 * (LENGTH + 1)
+    for rows in (attention_rows(group, network), example_rows(group, network)):
+        assert len(rows) % (LENGTH + 1) == 0
+        for row in rows:
+            weights = [cast(float, weight) for weight in row.found.values()]
+            assert sum(weights) == pytest.approx(1.0, abs=1e-3)
+            assert row.value == max(weights)
+
+
+def test_a_number_of_several_networks_is_their_mean_with_an_interval() -> None:
+    networks = [numbers(ideal_network(FIXED)) for _ in range(2)]
+    changed = [n._replace(value=n.value - 0.02) for n in networks[1]]
+    rows = rows_of(Group(FIXED, "aed", 2), [networks[0], changed])
+    [accuracy] = [row for row in rows if row.name == "word_accuracy"]
+    assert (accuracy.value, accuracy.low, accuracy.high) == pytest.approx((0.99, 0.98, 1.0))
+    assert accuracy.seeds == (0, 1)
+    [solved] = [row for row in rows if row.name == "solved"]
+    assert (solved.value, solved.n) == (0.5, 2)  # 1 and .98 against .99
+
+
+def row(
+    name: str, dataset: str, model: str, value: float, seeds: int = 5, **axes: Any
+) -> Measurement:
+    return Measurement(
+        name=name,
+        dataset=dataset,
+        axes={"model": model, "cell": "gru", "attention": "none" if model == "ved" else "dot"}
+        | axes,
+        value=value,
+        low=value,
+        high=value,
+        n=seeds,
+        seeds=tuple(range(seeds)),
+    )
+
+
+ONE, FIVE, BACK, SORTED = "one-to-one-3", "one-to-one-5", "reversed-3", "sorting-10"
+
+
+def as_claimed() -> list[Measurement]:
+    """Return measurements as the paper describes them, all it takes to decide."""
+    rows = [
+        row(name, ONE, model, number)
+        for model in ("ved", "aed", "ao")
+        for name, number in (("solved", 1.0), ("word_accuracy", 0.999))
+    ]
+    rows += [
+        row("word_accuracy", dataset, model, 0.99)
+        for dataset, models in ((FIVE, ("aed", "ao")), (BACK, ("aed", "ao")), (SORTED, ("aed",)))
+        for model in models
+    ]
+    for dataset in (ONE, BACK):
+        for model in ("aed", "ao"):
+            rows.append(row("temporal_agreement", dataset, model, 0.99))
+            for of in ("temporal", "attention"):
+                for within, mass in ((0, 0.6), (1, 0.9)):
+                    rows.append(row("gold_mass", dataset, model, mass, of=of, within=within))
+    for side in ("encoder", "decoder"):
+        rows.append(row("radius_variation", ONE, "aed", 0.1, side=side))
+        rows.append(row("monotone", ONE, "aed", 1.0, side=side))
+        rows.append(row("orthogonality", ONE, "aed", 0.05, side=side))
+    rows += [
+        row("aligned_steps", ONE, "aed", 0.95),
+        row("input_delta_size", ONE, "aed", 0.2, side="decoder"),
+        row("accuracy_drop", ONE, "aed", 0.001, without="state readout"),
+        row("readout_norms", ONE, "aed", 3.0),
+        row("adjacent_steps", ONE, "ved", 0.95),
+        row("steps_from_last", ONE, "ved", 0.0),
+        row("term_gap", SORTED, "aed", 0.2, form="centred", term="deltahD.chiE"),
+        row("term_share", SORTED, "aed", 0.05, form="centred", term="muD.muE"),
+        row("term_share", SORTED, "aed", 0.4, form="raw", term="muD.muE"),
+    ]
+    for model in ("ved", "aed", "ao"):
+        rows.append(row("explained_variance", ONE, model, 0.95, of="temporal", axes=3))
+    rows += [row("simplex_error", data, m, 0.02) for data in (ONE, FIVE) for m in ("aed", "ao")]
+    return rows
+
+
+def decided(claim: str, rows: list[Measurement], scale: Any = "full") -> Verdict:
+    result = Result(
+        recipe="aitken/fig2",
+        scale=scale,
+        config=fig2.Config().model_dump(mode="json"),
+        environment={"device": "cpu"},
+        seconds=0.0,
+        measurements=tuple(rows),
+    )
+    return fig2.CLAIMS[f"aitken.{claim}"](Pool((result,))).verdict
+
+
+def changed(
+    rows: list[Measurement], name: str, value: float | None, keep: Callable[[Measurement], bool]
+) -> list[Measurement]:
+    update = {"value": value, "low": value, "high": value}
+    return [r.model_copy(update=update) if r.name == name and keep(r) else r for r in rows]
+
+
+OWN = (
+    "one-to-one",
+    "temporal-attention",
+    "circle",
+    "decoder-temporal",
+    "orthogonal",
+    "readout-context",
+    "low-dimensional",
+    "ved-path",
+    "reversed",
+    "sorting",
+)
+
+
+@pytest.mark.parametrize("claim", OWN)
+def test_a_claim_holds_on_what_the_paper_describes(claim: str) -> None:
+    assert decided(claim, as_claimed()) is HOLDS
+
+
+@pytest.mark.parametrize(
+    ("claim", "name", "value", "where"),
+    [
+        ("one-to-one", "solved", 0.6, {"model": "ved"}),
+        ("temporal-attention", "temporal_agreement", 0.9, {"model": "ao"}),
+        ("temporal-attention", "gold_mass", 0.4, {"model": "aed", "of": "temporal", "within": 1}),
+        ("circle", "radius_variation", 0.3, {"side": "decoder"}),
+        ("circle", "monotone", 0.8, {"side": "encoder"}),
+        ("circle", "aligned_steps", 0.8, {}),
+        ("decoder-temporal", "input_delta_size", 0.4, {}),
+        ("orthogonal", "orthogonality", 0.2, {"side": "encoder"}),
+        ("readout-context", "accuracy_drop", 0.02, {}),
+        ("low-dimensional", "explained_variance", 0.8, {"model": "ved"}),
+        ("low-dimensional", "simplex_error", 0.2, {"model": "ao"}),
+        ("ved-path", "adjacent_steps", 0.8, {}),
+        ("ved-path", "steps_from_last", 2.0, {}),
+        ("reversed", "temporal_agreement", 0.9, {"model": "aed"}),
+        ("reversed", "gold_mass", 0.4, {"model": "ao", "of": "temporal", "within": 1}),
+        ("sorting", "term_gap", -0.1, {}),
+        ("sorting", "term_share", 0.2, {"form": "centred"}),
+    ],
+)
+def test_any_one_altered_number_fails_its_claim(
+    claim: str, name: str, value: float, where: dict[str, Any]
+) -> None:
+    rows = changed(as_claimed(), name, value, lambda r: where.items() <= r.axes.items())
+    assert decided(claim, rows) is FAILS
+
+
+@pytest.mark.parametrize("claim", [claim for claim in OWN if claim != "one-to-one"])
+def test_networks_that_do_not_solve_their_task_decide_nothing(claim: str) -> None:
+    rows = changed(as_claimed(), "word_accuracy", 0.9, lambda r: True)
+    assert decided(claim, rows) is UNDECIDED
+
+
+@pytest.mark.parametrize("claim", OWN)
+def test_four_seeds_decide_nothing_but_in_a_quick_run(claim: str) -> None:
+    rows = [r.model_copy(update={"n": 4, "seeds": (0, 1, 2, 3)}) for r in as_claimed()]
+    assert decided(claim, rows) is UNDECIDED
+    assert decided(claim, rows, "quick") is HOLDS
+
+
+@pytest.mark.parametrize("claim", OWN)
+def test_nothing_measured_decides_nothing(claim: str) -> None:
+    assert decided(claim, [row("other", ONE, "aed", 1.0)]) is UNDECIDED
+
+
+@pytest.mark.parametrize("claim", OWN)
+def test_numbers_of_other_cells_and_single_lengths_do_not_decide(claim: str) -> None:
+    others = [
+        r.model_copy(update={"value": 0.5, "low": 0.5, "high": 0.5, "axes": r.axes | axes})
+        for r in as_claimed()
+        for axes in ({"cell": "lstm"}, {"attention": "learned"}, {"length": 17})
+    ]
+    assert decided(claim, as_claimed() + others) is HOLDS
+
+
+def test_raw_shares_of_sorting_stand_beside_and_do_not_decide() -> None:
+    rows = changed(as_claimed(), "term_share", 0.9, lambda r: r.axes["form"] == "raw")
+    assert decided("sorting", rows) is HOLDS
