@@ -365,5 +365,5 @@ def test_a_specification_is_read_back_from_its_configuration(name):
 
 
 def test_an_unknown_architecture_is_told_with_the_known_ones():
-    with pytest.raises(ValidationError, match="Valid: aed, ao, ved"):
+    with pytest.raises(ValidationError, match=r"Valid: aed, ao, .*ved"):
         Architecture.model_validate({"kind": "transformer"})

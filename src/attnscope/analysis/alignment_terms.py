@@ -88,7 +88,8 @@ def logit_scale(trace: Trace, view: QueriesAndKeys = CROSS) -> float:
     size = products.square().sum()
     scale = float((products * logits).sum() / size) if size > 0 else 1.0
     # Float32's rounding is far below, and any bias or activation far above.
-    if scale <= 0 or (logits - scale * products).norm() > 1e-4 * logits.norm():
+    fits = scale > 0 and bool((logits - scale * products).norm() <= 1e-4 * logits.norm())
+    if not fits:  # Infinite logits (a causal mask) do not fit either.
         raise MissingCapability(
             f"Logits at {view.site!r} are no multiple of q·k, so that they have no terms: "
             "give queries and keys as they enter the product."

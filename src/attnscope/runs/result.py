@@ -7,7 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    field_validator,
+    model_serializer,
+)
 
 from attnscope.errors import WorkspaceError
 from attnscope.runs.atomic import read_json, write_json
@@ -33,6 +39,13 @@ class Measurement(BaseModel):
     n: int
     seeds: tuple[int, ...] = ()
     published: float | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_nothing_found(self, handler: Any) -> dict[str, Any]:
+        written: dict[str, Any] = handler(self)
+        if not written.get("found"):
+            written.pop("found", None)
+        return written
 
     @field_validator("value", "low", "high", "published", mode="after")
     @classmethod
