@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from attnscope.claims.wording import number, sentence
 from attnscope.recipes import find
@@ -83,7 +84,7 @@ def _recipe(
     recipe: str, found: Sequence[Result], judged: Sequence[Judged], results: Path, page: Path
 ) -> Iterator[str]:
     entry = find(recipe)
-    yield f"### {recipe}\n\n{entry.title.capitalize()}.\n"
+    yield f"### {recipe}\n\n{entry.title[:1].upper()}{entry.title[1:]}.\n"
     for result in found:
         device = {"cuda": "one GPU", "cpu": "CPU"}[result.environment["device"]]
         yield f"`{_command(result)}` ({result.scale}, {result.seconds:.0f} s on {device})\n"
@@ -105,8 +106,13 @@ def _recipe(
 def _command(result: Result) -> str:
     """Return the command that gives a result: the recipe and the settings that are not defaults."""
     defaults = module_of(find(result.recipe)).Config().model_dump(mode="json")
-    given = [f"{key}={value}" for key, value in result.config.items() if value != defaults[key]]
-    return " ".join(["attnscope run", result.recipe, *given])
+    given = {key: value for key, value in result.config.items() if value != defaults[key]}
+    return " ".join(["attnscope run", result.recipe, *map(_setting, given.items())])
+
+
+def _setting(item: tuple[str, Any]) -> str:
+    key, value = item
+    return f"{key}={','.join(map(str, value)) if isinstance(value, list) else value}"
 
 
 def _claim(claim: Judged) -> Iterator[str]:
