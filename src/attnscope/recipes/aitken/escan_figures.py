@@ -1,4 +1,4 @@
-"""Panels that figures 3, 5 and 6 have in common: paths, planes and matrices of stored values."""
+"""Panels that figures 3 to 6 have in common: paths, planes and matrices of stored values."""
 
 from __future__ import annotations
 
@@ -151,3 +151,27 @@ def _places(rows: Sequence[Measurement], *axes: str) -> dict[tuple[Any, ...], tu
         point = tuple(row.axes[axis] for axis in axes)
         found.setdefault(point, {})[int(row.axes["pc"])] = row.value or 0.0
     return {point: (place[1], place[2]) for point, place in found.items() if len(place) == 2}
+
+
+def readout_products(
+    cells: Sequence[Measurement], title: str, *, cell: int, value_format: str | None = None
+) -> alt.LayerChart:
+    """Draw the products of readouts with input components, the least one lightest."""
+    from attnscope.figures.charts import heatmap
+
+    outputs, inputs = (
+        list(dict.fromkeys(str(row.axes[axis]) for row in cells)) for axis in ("output", "input")
+    )
+    found = {(row.axes["output"], row.axes["input"]): row.value or 0.0 for row in cells}
+    return heatmap(
+        [[found[output, word] for word in inputs] for output in outputs],
+        columns=inputs,
+        rows=outputs,
+        x_title="input component",
+        y_title="readout",
+        value_title="product",
+        title=title,
+        domain=(min(found.values()), max(found.values())),
+        cell=cell,
+        value_format=value_format,
+    )

@@ -9,6 +9,7 @@ from attnscope.recipes.aitken.escan_figures import (
     MODEL_COLOURS,
     NAMES,
     path_panel,
+    readout_products,
     temporal_panel,
 )
 from attnscope.recipes.aitken.fig5_measure import TERM_NAMES
@@ -39,7 +40,11 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
                 result.select("temporal_path", model=model), f"b  {name}: temporal components"
             ),
             temporal_panel(result, model, f"b  {name}: attention of temporal components"),
-            _readouts(result, model, f"c  {name}: readouts and input components"),
+            readout_products(
+                result.select("readout_product", model=model),
+                f"c  {name}: readouts and input components",
+                cell=14,
+            ),
         ]
     return {
         "fig4": beside(*panels, columns=4),
@@ -75,28 +80,6 @@ def _example(result: Result, model: str, title: str) -> alt.LayerChart:
         title=title,
         domain=(0.0, 1.0),
         cell=18,
-    )
-
-
-def _readouts(result: Result, model: str, title: str) -> alt.LayerChart:
-    """Draw the products of the most common readouts with the most common input components."""
-    from attnscope.figures.charts import heatmap
-
-    cells = result.select("readout_product", model=model)
-    outputs, inputs = (
-        list(dict.fromkeys(str(row.axes[axis]) for row in cells)) for axis in ("output", "input")
-    )
-    found = {(row.axes["output"], row.axes["input"]): row.value or 0.0 for row in cells}
-    return heatmap(
-        [[found[output, word] for word in inputs] for output in outputs],
-        columns=inputs,
-        rows=outputs,
-        x_title="input component",
-        y_title="readout",
-        value_title="product",
-        title=title,
-        domain=(min(found.values()), max(found.values())),
-        cell=14,
     )
 
 

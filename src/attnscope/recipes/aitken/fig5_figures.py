@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from attnscope.recipes.aitken.escan_figures import MODEL_COLOURS, NAMES
+from attnscope.recipes.aitken.escan_figures import MODEL_COLOURS, NAMES, readout_products
 from attnscope.recipes.aitken.fig5_measure import OFFSETS, SHADES
 from attnscope.recipes.aitken.shared_claims import ESCAN, MU_MU, ONE_TO_ONE, THREE, kind_of
 from attnscope.recipes.recipe import Charts, Logged
@@ -33,7 +33,16 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
         if (panel := _profile(result, dataset, model)) is not None
     ]
     panels += [_maxima(result, model) for model in NAMES if _of(result, "offset_error", model)]
-    panels += [_readouts(result, model) for model in NAMES if _of(result, "dictionary", model)]
+    panels += [
+        readout_products(
+            _of(result, "readout_product", model),
+            f"d  eSCAN {NAMES[model]}: readouts",
+            cell=34,
+            value_format=".1f",
+        )
+        for model in NAMES
+        if _of(result, "dictionary", model)
+    ]
     forms = [_similarity(result, form) for form in ("raw", "centred")]
     charts: dict[str, Any] = {
         "fig5": beside(*panels, columns=2),
@@ -162,29 +171,6 @@ def _variances(result: Result) -> alt.LayerChart:
     rows = [{"label": _label(row), **row.model_dump()} for row in result.select("variance_drop")]
     axis = Axis("share of a word's variance that μ takes away", domain=(0, 1))
     return dots_with_intervals(rows, axis, label="label", title="c  Word variance")
-
-
-def _readouts(result: Result, model: str) -> alt.LayerChart:
-    """Draw the products of readouts with input components, least light."""
-    from attnscope.figures.charts import heatmap
-
-    cells = _of(result, "readout_product", model)
-    outputs, inputs = (
-        list(dict.fromkeys(str(row.axes[axis]) for row in cells)) for axis in ("output", "input")
-    )
-    found = {(row.axes["output"], row.axes["input"]): row.value or 0.0 for row in cells}
-    return heatmap(
-        [[found[output, word] for word in inputs] for output in outputs],
-        columns=inputs,
-        rows=outputs,
-        x_title="input component",
-        y_title="readout",
-        value_title="product",
-        title=f"d  eSCAN {NAMES[model]}: readouts",
-        domain=(min(found.values()), max(found.values())),
-        value_format=".1f",
-        cell=34,
-    )
 
 
 def _similarity(result: Result, form: str) -> alt.LayerChart:
