@@ -21,6 +21,7 @@ from attnscope.data.tokens import SPECIALS
 from attnscope.errors import UsageError
 from attnscope.recipes.recipe import Lab
 from attnscope.recipes.snell import alignment as recipe
+from attnscope.recipes.snell import alignment_links
 from attnscope.recipes.snell.alignment import Gold
 from attnscope.runs.result import Measurement, Result
 from attnscope.scores.merging import word_groups_of_ids
@@ -187,7 +188,7 @@ def test_model1_finds_the_links_of_nltk() -> None:
     sentences = [([w.lower() for w in p.source], [w.lower() for w in p.target]) for p in pairs]
     gold = gold_of(*(pair(" ".join(p.source), " ".join(p.target)) for p in pairs[:12]))
     text = ([s for s, _ in sentences[12:]], [t for _, t in sentences[12:]])
-    found = recipe.ibm_links(gold, text, iterations=5, null=True)
+    found = alignment_links.ibm_links(gold, text, iterations=5, null=True)
     check_against_nltk(link_sets(found["forward"]), sentences)
     turned = [(target, source) for source, target in sentences]
     check_against_nltk(link_sets(found["backward"].mT), turned)
@@ -195,7 +196,7 @@ def test_model1_finds_the_links_of_nltk() -> None:
 
 
 def test_directions_join_to_intersection_and_union() -> None:
-    found = recipe.ibm_links(recipe.open_gold("grammar-translation"), null=False)
+    found = alignment_links.ibm_links(recipe.open_gold("grammar-translation"), null=False)
     forward, backward = found["forward"], found["backward"]
     assert int(forward.sum(2).max()) == 1
     assert int(backward.sum(1).max()) == 1
@@ -206,29 +207,31 @@ def test_directions_join_to_intersection_and_union() -> None:
 def test_training_text_teaches_what_the_gold_sentences_alone_do_not() -> None:
     gold = gold_of(pair("Buch Haus", "house book", (0, 1), (1, 0)))
     text = tuple([s[n].lower().split() for s in SENTENCES] for n in (0, 1))
-    links = recipe.ibm_links(gold, (text[0], text[1]), iterations=10, null=False)
+    links = alignment_links.ibm_links(gold, (text[0], text[1]), iterations=10, null=False)
     assert to_pharaoh(links["union"]) == "0-1 1-0\n"
-    alone = recipe.ibm_links(gold, iterations=10, null=False)
+    alone = alignment_links.ibm_links(gold, iterations=10, null=False)
     assert not alone["forward"].equal(gold.sure)
 
 
 def test_a_word_that_comes_with_every_sentence_is_left_to_the_null_word() -> None:
     gold = gold_of(*(pair(source, f"{target} of") for source, target in ("ax", "by", "cz")))
-    assert set(link_sets(recipe.ibm_links(gold, null=True)["forward"])) == {frozenset({(0, 0)})}
-    without = recipe.ibm_links(gold, null=False)["forward"]
+    assert set(link_sets(alignment_links.ibm_links(gold, null=True)["forward"])) == {
+        frozenset({(0, 0)})
+    }
+    without = alignment_links.ibm_links(gold, null=False)["forward"]
     assert set(link_sets(without)) == {frozenset({(0, 0), (0, 1)})}
 
 
 def test_the_gold_links_themselves_are_never_looked_at() -> None:
     told = gold_of(*(pair(s, t, (0, 0)) for s, t in SENTENCES))
     untold = gold_of(*(pair(s, t) for s, t in SENTENCES))
-    for name, links in recipe.ibm_links(told).items():
-        assert links.equal(recipe.ibm_links(untold)[name])
+    for name, links in alignment_links.ibm_links(told).items():
+        assert links.equal(alignment_links.ibm_links(untold)[name])
 
 
 def test_diagonal_is_the_identity_where_lengths_are_equal() -> None:
     gold = gold_of(pair("a b c", "x y z"), pair("a b", "w x y z"), pair("a", "x"))
-    assert link_sets(recipe.diagonal_links(gold)) == [
+    assert link_sets(alignment_links.diagonal_links(gold)) == [
         {(0, 0), (1, 1), (2, 2)},
         {(0, 0), (0, 1), (1, 2), (1, 3)},
         {(0, 0)},
@@ -240,7 +243,7 @@ def test_diagonal_is_the_identity_where_lengths_are_equal() -> None:
 
 def test_gold_pairs_are_read_as_the_corpus_reads_its_own() -> None:
     source = GrammarTranslation()
-    batch, inputs, outputs = recipe.forced(source, recipe.open_gold("grammar-translation"))
+    batch, inputs, outputs = alignment_links.forced(source, recipe.open_gold("grammar-translation"))
     own = source.evaluation_batch(len(batch))
     assert batch.inputs.equal(own.inputs)
     assert batch.decoder_inputs.equal(own.decoder_inputs)
@@ -257,7 +260,7 @@ def test_pieces_of_words_are_those_of_the_sentence(
     source = open_text(folder, translation={"pieces": 30})
     assert isinstance(source, ParallelText)
     gold = gold_of(pair("ein kleines Haus xyz", "a small house"), pair("Buch", "new books"))
-    batch, inputs, outputs = recipe.forced(source, gold)
+    batch, inputs, outputs = alignment_links.forced(source, gold)
     for n, sentence in enumerate(gold.sentences):
         length = int(batch.input_lengths[n])
         assert batch.inputs[n, :length].tolist() == source.encode(" ".join(sentence.source))
@@ -274,7 +277,9 @@ def test_links_of_attention_are_its_highest_weights_among_the_words(
     (path,) = (workspace / "units").glob("grammar-translation-seq2seq-*")
     unit = TrainedUnit.read(path)
     gold = recipe.open_gold("grammar-translation")
-    found = recipe.model_links(gold, unit, unit.model, {"attention": recipe._RULES["attention"]})
+    found = alignment_links.model_links(
+        gold, unit, unit.model, {"attention": recipe._RULES["attention"]}
+    )
     stored = unit.stored("attention")  # of the same sentences, read while training
     words_in = torch.arange(stored.batch.inputs.shape[1]) < stored.batch.input_lengths[:, None] - 1
     words_out = (

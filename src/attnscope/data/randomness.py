@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -37,7 +38,7 @@ def counter_uniform(seed: int, *counters: Int[Tensor, "..."]) -> Float[Tensor, "
     Counter-based numbers (SplitMix64's mixing) do not depend on how examples are batched or padded,
     unlike those that a generator draws in order.
     """
-    state = torch.as_tensor(seed_of("counter", seed), device=counters[0].device)
+    state: Any = seed_of("counter", seed)  # a plain number: a tensor of it would wait for a GPU
     for counter in counters:
         state = _mix(state + counter * -7046029254386353131)  # 2^64 / golden ratio
     return (_shift(state, 11)).double() / 2**53

@@ -9,7 +9,7 @@ stands beside the main model's, to show that the variant is no straw man.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -19,16 +19,15 @@ from pydantic import Field
 from attnscope.analysis.agreement import expected_random_agreement
 from attnscope.analysis.comparison import per_word
 from attnscope.analysis.intervals import Interval, sentence_interval, sentence_ratio_interval
-from attnscope.claims.decide import Verdict, about_equal, all_of, much_greater, verdict
-from attnscope.claims.pool import Decision, Pool, interval_of, undecided
 from attnscope.claims.published import published_value
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.corpus import Corpus
-from attnscope.data.known import definitions
 from attnscope.data.text import ParallelText, Text
 from attnscope.errors import UsageError
-from attnscope.recipes.recipe import Charts, Lab, Logged
+from attnscope.recipes.recipe import Lab
 from attnscope.recipes.snell.agreement_rows import WAYS, Way, point, rng
+from attnscope.recipes.snell.optimal_attention_claims import CLAIMS, EXAMPLE, MAIN
+from attnscope.recipes.snell.optimal_attention_figures import draw
 from attnscope.recipes.snell.table5 import QUICK as TABLE5_QUICK
 from attnscope.recipes.snell.text_units import (
     REFERENCE,
@@ -40,7 +39,7 @@ from attnscope.recipes.snell.text_units import (
     training_of,
     units_of,
 )
-from attnscope.runs.result import Measurement, Result, measured
+from attnscope.runs.result import Measurement, measured
 from attnscope.scores.attention import Attention
 from attnscope.scores.merging import WORD_START
 from attnscope.scores.optimal import Solved, solve
@@ -51,11 +50,10 @@ from attnscope.training.bleu import Bleu
 from attnscope.training.trained import TrainedUnit
 from attnscope.training.unit import Unit, log_column
 
-MAIN = "multi30k-de-en"  # the corpus of A.1, in the direction of the authors' code
-EXAMPLE = "worked example"
+__all__ = ["CLAIMS", "HEADLINE", "QUICK", "Config", "draw", "linear_unit", "measure"]
+
 # Eq. 28–30: three positions, three words, the first of which is right.
 GAMMA = ((0.0, 0.0, 0.0), (0.0, -10.0, 5.0), (0.0, 5.0, -10.0))
-BLEU_MARGIN = 1.5
 
 _LONGEST = 12  # positions of a sentence that is drawn
 # A sentence of one's own for the picture, so that results need not quote a corpus.
@@ -308,119 +306,3 @@ def _row(
 
 def _step(unit: TrainedUnit, way: Way) -> int:
     return unit.best_step if way.checkpoint == "best" else int(unit.log[-1]["step"])
-
-
-# Figures.
-
-_TITLES = {
-    "attention": "α, learned",
-    "lexical_probe": "β, lexical probe",
-    "optimal_attention": "α optimal",
-}
-
-
-def draw(result: Result, units: Sequence[Logged]) -> Charts:
-    """Draw the worked example, and the three scores of one sentence of each corpus."""
-    from attnscope.figures.charts import Axis, beside, dots_with_intervals
-    from attnscope.figures.palette import NEUTRAL, SCORES
-
-    names = {"beta": ("β", SCORES["lexical_probe"]), "alpha_opt": ("α optimal", NEUTRAL)}
-    lines = [
-        {"label": f"{label}, position {row.axes['position']}", **row.model_dump()}
-        for name, (label, _) in names.items()
-        for row in result.select(name, EXAMPLE)
-    ]
-    tints = {line["label"]: names[line["name"]][1] for line in lines}
-    ticks = (0, 0.25, 0.5, 0.75, 1)
-    axis = Axis("probability of the right word (β), weight (α)", domain=(-0.04, 1), ticks=ticks)
-    charts = {"worked-example": dots_with_intervals(lines, axis, label="label", colours=tints)}
-    cells = result.select("weight")
-    for dataset in dict.fromkeys(row.dataset for row in cells):
-        mine = [row for row in cells if row.dataset == dataset]
-        panels = [_panel([row for row in mine if row.axes["score"] == name]) for name in _TITLES]
-        charts[f"sentence-{dataset}"] = beside(*panels)  # type: ignore[assignment]
-    return charts
-
-
-def _panel(cells: Iterable[Measurement]) -> Any:
-    from attnscope.figures.charts import heatmap
-
-    rows = list(cells)
-    outputs = {int(row.axes["t"]): str(row.axes["output"]) for row in rows}
-    inputs = {int(row.axes["l"]): str(row.axes["input"]) for row in rows}
-    values = {(row.axes["t"], row.axes["l"]): row.value for row in rows}
-    title = _TITLES[str(rows[0].axes["score"])]
-    return heatmap(
-        [[values[t, place] for place in inputs] for t in outputs],
-        columns=list(inputs.values()),
-        rows=list(outputs.values()),
-        x_title="input",
-        y_title="output",
-        value_title="",
-        title=title,
-        domain=(0, 1),
-    )
-
-
-# The claim.
-
-
-def optimal(pool: Pool) -> Decision:
-    """Decide snell.optimal-attention: the worked example, certificate, agreement, and BLEU."""
-    example, shown_example = _example_verdict(pool)
-    evidence: dict[str, Any] = {EXAMPLE: shown_example}
-    datasets = pool.datasets("excess(alpha_opt,beta)")
-    deciding = [name for name in datasets if name == MAIN or pool.needed(2) == 1]
-    parts = [example]
-    for name in datasets:
-        verdicts, evidence[name] = _corpus_verdicts(pool, name)
-        parts += verdicts if name in deciding else []
-    if not deciding:
-        return undecided(f"needs a run on {MAIN}, has {', '.join(datasets) or 'none'}", evidence)
-    known = definitions()
-    deviation = "; ".join(
-        f"{name}: {known[name].deviation.removesuffix('.')}" for name in deciding if name in known
-    )
-    note = "BLEU is that of one run each: its difference is decided as a number without interval"
-    return Decision(all_of(parts), evidence, deviation, note)
-
-
-def _example_verdict(pool: Pool) -> tuple[Verdict, Any]:
-    beta, optimum = (
-        [row.value for row in pool.select(name, EXAMPLE)] for name in ("beta", "alpha_opt")
-    )
-    printed = [row.published for row in pool.select("alpha_opt", EXAMPLE)]
-    gaps = [gap for gap in pool.values("largest_gap", EXAMPLE) if gap is not None]
-    if len(gaps) != 1 or None in (*beta, *optimum, *printed):
-        return Verdict.UNDECIDED, "not measured"
-    certified = gaps[0] <= pool.config()["tolerance"]
-    as_printed = np.allclose(cast(Any, optimum), cast(Any, printed), atol=1e-3)
-    largest = bool(np.argmax(cast(Any, beta)) == 0)
-    shown = {"alpha_opt": optimum, "beta": beta, "gap": gaps[0]}
-    return verdict(certified and as_printed and largest, certified), shown
-
-
-def _corpus_verdicts(pool: Pool, dataset: str) -> tuple[list[Verdict], Any]:
-    def one(name: str) -> Interval:
-        return interval_of(pool.select(name, dataset, way="text")[-1])
-
-    unsolved, gap = one("unconverged").value, one("largest_gap").value
-    difference = one("bleu_difference").value
-    bleu = {str(row.axes["model"]): row.value for row in pool.select("bleu", dataset, way="text")}
-    agreement = one("A(alpha_opt,beta)")
-    parts = [
-        # Without a certificate nothing is known of α^opt: this fails no claim.
-        verdict(unsolved == 0, False),
-        much_greater(one("excess(alpha_opt,beta)"), one("ratio(alpha_opt,beta)")),
-        about_equal(Interval(difference, difference, difference, 1), BLEU_MARGIN),
-    ]
-    return parts, {
-        "A(alpha_opt,beta)": [agreement.value, agreement.low, agreement.high],
-        "A_random": one("A_random").value,
-        "largest gap": gap,
-        "words without certificate": unsolved,
-        "BLEU": bleu,
-    }
-
-
-CLAIMS = {"snell.optimal-attention": optimal}

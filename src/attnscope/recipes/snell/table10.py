@@ -116,7 +116,9 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     ]
     tints = {line["label"]: colours[line["name"]] for line in lines}
     axis = Axis("agreement (%)", domain=(0, 100))
-    return {"table10": dots_with_intervals(lines, axis, label="label", colours=tints)}
+    title = "Attention over frozen states, and the uniform probe"
+    chart = dots_with_intervals(lines, axis, label="label", colours=tints, title=title)
+    return {"table10": chart}
 
 
 def frozen_probe(pool: Pool) -> Decision:

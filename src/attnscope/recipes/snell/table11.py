@@ -118,7 +118,9 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     ]
     tints = {line["label"]: line["colour"] for line in lines}
     axis = Axis("agreement (%)", domain=(0, 100))
-    return {"table11": dots_with_intervals(lines, axis, label="label", colours=tints)}
+    title = "Proxy and logistic regression"
+    chart = dots_with_intervals(lines, axis, label="label", colours=tints, title=title)
+    return {"table11": chart}
 
 
 def logistic(pool: Pool) -> Decision:
