@@ -21,7 +21,9 @@ from attnscope.analysis.decomposition import decompose
 from attnscope.data.batch import Batch
 from attnscope.data.tasks import KeywordTask, SampledCopy
 from attnscope.errors import MissingCapability
+from attnscope.models.attentions import Additive
 from attnscope.models.classifier import ClassifierSpec
+from attnscope.models.encoders import Recurrent
 from attnscope.models.seq2seq import Seq2Seq, Seq2SeqSpec
 from attnscope.models.trace import Trace
 
@@ -126,7 +128,9 @@ def test_logits_that_are_no_multiple_of_the_product_are_refused(change) -> None:
 
 def test_additive_attention_has_no_terms_and_says_so() -> None:
     task = KeywordTask(length=6, types=5)
-    model = ClassifierSpec(embedding=4, hidden=3, attention_hidden=2).build(task, 0)
+    model = ClassifierSpec(
+        embedding=4, encoder=Recurrent(hidden=3), attention=Additive(hidden=2)
+    ).build(task, 0)
     with torch.no_grad():
         trace = model.trace(task.evaluation_batch(5))
     with pytest.raises(MissingCapability, match="is no product of queries and keys"):

@@ -23,7 +23,9 @@ from attnscope.analysis.decomposition import (
 from attnscope.data.batch import Batch, prefix_mask
 from attnscope.data.tasks import KeywordTask, SampledCopy
 from attnscope.errors import UsageError
+from attnscope.models.attentions import Additive
 from attnscope.models.classifier import ClassifierSpec
+from attnscope.models.encoders import Recurrent
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.models.trace import Trace
 
@@ -225,7 +227,7 @@ def test_states_of_a_sequence_model_in_batches_equal_stored_ones(spec: Seq2SeqSp
 
 def test_a_classifier_has_components_of_its_encoder_alone() -> None:
     task = KeywordTask(length=6, types=5)
-    spec = ClassifierSpec(embedding=4, hidden=3, attention_hidden=2)
+    spec = ClassifierSpec(embedding=4, encoder=Recurrent(hidden=3), attention=Additive(hidden=2))
     traces = traces_of(spec.build(task, 0), task.evaluation_batch(20), 20)
     found = decompose(traces)
     assert found.decoder is None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 from random import Random
+from typing import Literal
 
 import pytest
 import torch
@@ -17,16 +18,45 @@ import attnscope.training.kinds  # noqa: F401  (registers every kind)
 from attnscope.data.batch import Example
 from attnscope.data.source import Source
 from attnscope.data.tasks import KeywordTask, SampledCopy
+from attnscope.data.vocabulary import Vocabulary
 from attnscope.models.architectures import AED, AO, DotAttention, LearnedAttention
+from attnscope.models.attentions import (
+    Additive,
+    AttentionSpec,
+    DotProduct,
+    InstanceQuery,
+    LearnedQuery,
+)
 from attnscope.models.base import ModelSpec
-from attnscope.models.classifier import ClassifierSpec
+from attnscope.models.classifier import ClassifierSpec, Output
+from attnscope.models.embedding import UniformEmbeddings
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
+from attnscope.models.encoders import (
+    Affine,
+    Concat,
+    EncoderSpec,
+    Recurrent,
+    Residual,
+    WordStates,
+)
 from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.models.transformer import TransformerSpec
 
+
+class ThreeLabels(KeywordTask):
+    """A source with more labels than two; its examples are never drawn."""
+
+    kind: Literal["three labels of a test"] = "three labels of a test"
+
+    @property
+    def output_words(self) -> Vocabulary:
+        """Three labels."""
+        return Vocabulary(("one", "two", "three"))
+
+
 COPYING = SampledCopy(length=4, vocabulary=7)
-CLASSIFYING = KeywordTask(types=9)
+CLASSIFYING, THREE_LABELS = KeywordTask(types=9), ThreeLabels(types=9)
 
 
 @dataclass(frozen=True)
@@ -85,16 +115,63 @@ def _seq2seq() -> list[Case]:
     ]
 
 
+# Snell's, sunlu's and tutek's encoders and attentions, and what can be chosen of them.
+_LSTM = Recurrent(hidden=3)
+_ENCODERS: dict[str, EncoderSpec] = {
+    "words": WordStates(),
+    "affine": Affine(hidden=8),
+    "affine-no-bias": Affine(hidden=8, bias="off"),
+    "lstm": _LSTM,
+    "lstm-orthogonal": Recurrent(hidden=3, initial="orthogonal"),
+    "lstm-3-layers": Recurrent(hidden=3, layers=3, dropout=0.5),
+    "gru": Recurrent(hidden=3, cell="gru"),
+    "lstm-forward": Recurrent(hidden=6, directions=1),
+    "concat": Concat(encoder=_LSTM),
+    "residual": Residual(encoder=_LSTM),
+}
+_NORMAL = LearnedQuery(initial="normal")
+_ATTENTIONS: dict[str, AttentionSpec] = {
+    "mlp": Additive(hidden=5),
+    "tanh": Additive(hidden=5, activation="tanh", output_bias="off"),
+    "tanh-scaled": Additive(
+        hidden=5, activation="tanh", bias="off", output_bias="off", scale=0.5, query=_NORMAL
+    ),
+    "dot": DotProduct(scale=0.5, query=_NORMAL),
+    "dot-root": DotProduct(scale="root"),
+    "dot-unit": DotProduct(keys="unit-length", query=_NORMAL),
+    "dot-instance": DotProduct(query=InstanceQuery()),
+    "tanh-instance": Additive(hidden=5, activation="tanh", query=InstanceQuery()),
+}
+
+
 def _classifiers() -> list[Case]:
-    return [
+    """Return every encoder under snell's attention, and every attention over one of them."""
+    pairs = [(encoder, "mlp") for encoder in _ENCODERS]
+    over = ["words", "lstm", "affine", "lstm", "concat", "residual", "words", "lstm"]
+    pairs += list(zip(over, _ATTENTIONS, strict=True))[1:]
+    plain = [
         Case(
-            f"classifier-{cell}-{directions}",
+            f"classifier-{encoder}-{attention}",
             ClassifierSpec(
-                embedding=6, hidden=8, cell=cell, directions=directions, attention_hidden=5
+                embedding=6, encoder=_ENCODERS[encoder], attention=_ATTENTIONS[attention]
             ),
             CLASSIFYING,
         )
-        for cell, directions in product(["lstm", "gru"], [1, 2])
+        for encoder, attention in pairs
+    ]
+    dropping = ClassifierSpec(
+        embedding=6,
+        vectors=UniformEmbeddings(spread=0.5),
+        encoder=WordStates(),
+        attention=_ATTENTIONS["dot"],
+        output=Output(bias="off", spread=1.0),
+        dropout=0.5,
+    )
+    return [
+        *plain,
+        Case("classifier-sunlu", dropping, CLASSIFYING),
+        Case("classifier-sunlu-three-labels", dropping, THREE_LABELS),
+        Case("classifier-lstm-three-labels", plain[3].spec, THREE_LABELS),
     ]
 
 
@@ -144,6 +221,12 @@ _CASES = [case for cases in MODELS.values() for case in cases]
 @pytest.fixture(params=_CASES, ids=lambda case: case.name)
 def case(request) -> Case:
     """Each model in turn."""
+    return request.param
+
+
+@pytest.fixture(params=MODELS["classifier"], ids=lambda case: case.name)
+def classifying(request) -> Case:
+    """Each classifier in turn."""
     return request.param
 
 

@@ -6,8 +6,10 @@ import pytest
 import torch
 
 from attnscope.data.tasks import KeywordTask, PermutationCopy, SampledCopy
+from attnscope.models.attentions import Additive
 from attnscope.models.base import parameter_count
 from attnscope.models.classifier import ClassifierSpec
+from attnscope.models.encoders import Recurrent
 from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
 
@@ -17,7 +19,10 @@ SMALL = [
         Seq2SeqSpec(embedding=6, hidden=5, cell="gru", heads=3, join="averaged"),
         PermutationCopy(length=3),
     ),
-    (ClassifierSpec(embedding=6, hidden=5, attention_hidden=4), KeywordTask(types=5)),
+    (
+        ClassifierSpec(embedding=6, encoder=Recurrent(hidden=5), attention=Additive(hidden=4)),
+        KeywordTask(types=5),
+    ),
     (ProxySpec(embedding=6), SampledCopy(length=3, vocabulary=4)),
 ]
 small = pytest.mark.parametrize(

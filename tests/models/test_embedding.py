@@ -17,6 +17,7 @@ from attnscope.errors import UsageError
 from attnscope.models.embedding import (
     Embeddings,
     RandomEmbeddings,
+    UniformEmbeddings,
     VectorEmbeddings,
     orthonormal_map,
 )
@@ -41,6 +42,14 @@ def test_random_embeddings_are_pytorchs():
     with seeded("model", 0):
         expected = nn.Embedding(6, 4).weight
     assert table(RandomEmbeddings(), 4).equal(expected)
+
+
+def test_uniform_embeddings_are_spread_evenly_and_follow_the_seed():
+    words = Vocabulary(tuple(map(str, range(50))))
+    one, again = (table(UniformEmbeddings(spread=0.3), 40, words) for _ in range(2))
+    assert one.equal(again)
+    assert stats.kstest(one.flatten().numpy(), stats.uniform(-0.3, 0.6).cdf).pvalue > 0.01
+    assert UniformEmbeddings().spread == 0.1  # sunlu's
 
 
 def test_words_are_found_as_they_are_written_and_else_in_lower_case(path):

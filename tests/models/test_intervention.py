@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from attnscope.data.batch import Example, collate
 from attnscope.data.tasks import KeywordTask, SampledCopy
+from attnscope.models.attentions import Additive
 from attnscope.models.classifier import ClassifierSpec
+from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Frozen, Given, Intervention, Learned, Permuted, Uniform
 from attnscope.models.seq2seq import Seq2SeqSpec
 
@@ -131,7 +133,7 @@ def test_frozen_attention_passes_no_gradient_to_its_parameters_but_all_others_le
 
 
 def test_a_classifiers_frozen_attention_passes_no_gradient_to_its_parameters():
-    spec = ClassifierSpec(embedding=5, hidden=4, attention_hidden=3)
+    spec = ClassifierSpec(embedding=5, encoder=Recurrent(hidden=4), attention=Additive(hidden=3))
     batch = collate([Example(0, [1, 2, 3], [0], [1]), Example(1, [4, 0], [0], [0])])
     grads = gradients(spec.build(KeywordTask(types=9), 0).double(), Frozen(), batch)
     assert {n for n, size in grads.items() if not size} == {

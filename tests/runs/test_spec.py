@@ -17,6 +17,7 @@ from attnscope.data.tasks import KeywordTask, MixtureCopy, PermutationCopy, Samp
 from attnscope.errors import UsageError
 from attnscope.models.base import ModelSpec
 from attnscope.models.classifier import ClassifierSpec
+from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Permuted, Uniform
 from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
@@ -105,7 +106,10 @@ sources = st.one_of(
 )
 models = st.one_of(
     st.builds(Seq2SeqSpec, hidden=small, cell=st.sampled_from(["lstm", "gru"]), heads=small),
-    st.builds(ClassifierSpec, hidden=small, directions=st.sampled_from([1, 2])),
+    st.builds(
+        ClassifierSpec,
+        encoder=st.builds(Recurrent, hidden=small, directions=st.sampled_from([1, 2])),
+    ),
     st.builds(ProxySpec, embedding=small),
 )
 rules = st.one_of(st.builds(Uniform), st.builds(Permuted, seed=small))

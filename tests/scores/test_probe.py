@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from attnscope.data.batch import Example, collate
 from attnscope.data.tasks import KeywordTask, SampledCopy
 from attnscope.errors import MissingCapability
+from attnscope.models.attentions import Additive
 from attnscope.models.classifier import ClassifierSpec
+from attnscope.models.encoders import Recurrent
 from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.scores import probe
@@ -30,7 +32,7 @@ logits = st.lists(st.floats(-20, 20), min_size=2, max_size=6)
 
 
 def classifier():
-    spec = ClassifierSpec(embedding=5, hidden=4, attention_hidden=3)
+    spec = ClassifierSpec(embedding=5, encoder=Recurrent(hidden=4), attention=Additive(hidden=3))
     return spec.build(CLASSIFYING, 0).double()
 
 

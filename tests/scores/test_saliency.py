@@ -10,7 +10,9 @@ from attnscope.data.batch import Example, collate
 from attnscope.data.corpus import GrammarSentiment
 from attnscope.data.tasks import KeywordTask, SampledCopy
 from attnscope.errors import MissingCapability
+from attnscope.models.attentions import Additive
 from attnscope.models.classifier import ClassifierSpec
+from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Frozen, Learned, Uniform
 from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
@@ -32,7 +34,7 @@ def copier():
 
 
 def classifier():
-    spec = ClassifierSpec(embedding=5, hidden=4, attention_hidden=3)
+    spec = ClassifierSpec(embedding=5, encoder=Recurrent(hidden=4), attention=Additive(hidden=3))
     return spec.build(CLASSIFYING, 0).double()
 
 
@@ -84,7 +86,9 @@ def test_saliency_of_a_proxy_is_its_closed_form(initialisation):
 
 def trained_on_sentiment(steps=80):
     source = GrammarSentiment()
-    model = ClassifierSpec(embedding=16, hidden=16, attention_hidden=8).build(source, 0)
+    model = ClassifierSpec(
+        embedding=16, encoder=Recurrent(hidden=16), attention=Additive(hidden=8)
+    ).build(source, 0)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for step in range(steps):
         batch = source.training_batch(0, step, 32)

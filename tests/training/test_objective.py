@@ -11,6 +11,7 @@ from torch import Tensor
 from attnscope.data.corpus import GrammarTranslation
 from attnscope.data.tasks import KeywordTask, PermutationCopy
 from attnscope.models.classifier import ClassifierSpec
+from attnscope.models.encoders import Recurrent
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.training.objective import Likelihood, Term, negative_log_likelihood, total
 
@@ -35,7 +36,10 @@ def traced(request):
     source, spec = {
         "copying": (PermutationCopy(length=5), Seq2SeqSpec(embedding=8, hidden=8)),
         "translation of unequal lengths": (GrammarTranslation(), TRANSLATOR),
-        "classification": (KeywordTask(length=5), ClassifierSpec(embedding=8, hidden=8)),
+        "classification": (
+            KeywordTask(length=5),
+            ClassifierSpec(embedding=8, encoder=Recurrent(hidden=8)),
+        ),
     }[request.param]
     model = spec.build(source, 0).double()
     return model, model.trace(source.training_batch(0, 0, 6))
@@ -67,7 +71,7 @@ def test_padding_gets_no_gradient(traced):
 
 def test_likelihood_of_two_classes_is_the_binary_cross_entropy():
     source = KeywordTask(length=5)
-    model = ClassifierSpec(embedding=8, hidden=8).build(source, 0).double()
+    model = ClassifierSpec(embedding=8, encoder=Recurrent(hidden=8)).build(source, 0).double()
     trace = model.trace(source.training_batch(0, 0, 16))
     context = trace.sites["cross"].context.squeeze(-2)
     expected = torch.nn.BCEWithLogitsLoss()(

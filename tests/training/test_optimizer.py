@@ -1,4 +1,4 @@
-"""aitken's optimiser clips, decays, and goes on from its state alone."""
+"""Optimisers are torch's with clipping and decay, and go on from their state alone."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from torch import nn
 from attnscope.data.sequence_tasks import OneToOne
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.training.optimizer import (
+    Adagrad,
     Adam,
     AitkenAdam,
+    ClippedAdam,
     OptimizerSpec,
+    Sgd,
     optimizer_arrays,
     restore_optimizer,
 )
@@ -71,13 +74,58 @@ def test_the_first_update_of_a_great_gradient_is_that_of_one_clipped_to_ten():
     assert parameter.item() == pytest.approx(-0.1 * 10 / (10 + 0.1), rel=1e-6)
 
 
+def updated_by_hand(optimizer, params, steps, clip=None):
+    for step in range(steps):
+        for parameter, gradient in zip(params, gradients(step), strict=True):
+            parameter.grad = gradient
+        if clip is not None:
+            torch.nn.utils.clip_grad_norm_(params, clip)
+        optimizer.step()
+
+
+def test_tuteks_adam_is_torchs_with_weight_decay_and_clipping():
+    spec = ClippedAdam(clip=0.5, weight_decay=0.1)
+    found, expected = parameters(), parameters()
+    update(spec.build(found), found, range(6))
+    adam = torch.optim.Adam(expected, lr=1e-3, weight_decay=0.1)
+    updated_by_hand(adam, expected, 6, clip=0.5)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-15)
+    assert ClippedAdam() == ClippedAdam(lr=1e-3, weight_decay=1e-5, clip=5.0)
+
+
+def test_adagrad_divides_by_the_root_of_the_summed_squares_at_a_falling_rate():
+    spec = Adagrad(lr=0.02, lr_decay=0.1, weight_decay=0.01)
+    found = parameters()
+    update(spec.build(found), found, range(5))
+    for number, parameter in enumerate(found):
+        value = parameters()[number].detach()
+        squares = torch.zeros_like(value)
+        for step in range(5):
+            gradient = gradients(step)[number] + 0.01 * value
+            squares += gradient**2
+            value = value - 0.02 / (1 + 0.1 * step) * gradient / (squares.sqrt() + 1e-10)
+        torch.testing.assert_close(parameter.detach(), value, rtol=0, atol=1e-14)
+    assert Adagrad() == Adagrad(lr=0.02, lr_decay=0.001, weight_decay=0.0)
+
+
+def test_plain_descent_takes_the_gradient_times_the_rate():
+    found = parameters()
+    update(Sgd(lr=0.5).build(found), found, [3])
+    for before, gradient, after in zip(parameters(), gradients(3), found, strict=True):
+        torch.testing.assert_close(after.detach(), before.detach() - 0.5 * gradient)
+
+
+ALL = [SPEC, Adam(), ClippedAdam(clip=0.5), Adagrad(lr_decay=0.1), Sgd()]
+
+
+@pytest.mark.parametrize("spec", ALL, ids=lambda spec: spec.kind)
 @pytest.mark.parametrize("stop", [0, 1, 4])
-def test_a_restored_optimiser_goes_on_to_the_same_bytes(stop):
+def test_a_restored_optimiser_goes_on_to_the_same_bytes(spec, stop):
     undisturbed, stopped = parameters(), parameters()
-    update(SPEC.build(undisturbed), undisturbed, range(7))
-    first = SPEC.build(stopped)
+    update(spec.build(undisturbed), undisturbed, range(7))
+    first = spec.build(stopped)
     update(first, stopped, range(stop))
-    second = SPEC.build(stopped)
+    second = spec.build(stopped)
     restore_optimizer(second, optimizer_arrays(first))
     update(second, stopped, range(stop, 7))
     for one, other in zip(undisturbed, stopped, strict=True):
@@ -91,12 +139,13 @@ def test_parameters_without_a_gradient_do_not_hold_the_rate_back():
     assert optimizer.param_groups[0]["lr"] == 0.1 * 0.9**2
 
 
-def test_stacked_models_are_clipped_each_by_its_own_norm():
+@pytest.mark.parametrize("spec", ALL, ids=lambda spec: spec.kind)
+def test_stacked_models_are_updated_and_clipped_each_by_itself(spec):
     source = OneToOne(shortest=2, longest=3)
     models = [EncoderDecoderSpec(hidden=3).build(source, seed).double() for seed in range(2)]
     stacked = stack(models)
-    together = SPEC.build_stacked(stacked)
-    alone = [SPEC.build(model.parameters()) for model in models]
+    together = spec.build_stacked(stacked)
+    alone = [spec.build(model.parameters()) for model in models]
     stream = torch.Generator().manual_seed(0)
     for _ in range(3):
         for name, parameter in stacked.parameters.items():
@@ -113,7 +162,7 @@ def test_stacked_models_are_clipped_each_by_its_own_norm():
             torch.testing.assert_close(found, parameter, rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("spec", [Adam(), AitkenAdam()])
+@pytest.mark.parametrize("spec", ALL, ids=lambda spec: spec.kind)
 def test_a_stack_trains_what_its_models_train(spec):
     source = OneToOne(shortest=2, longest=3)
     models = [EncoderDecoderSpec(hidden=3).build(source, seed) for seed in range(2)]

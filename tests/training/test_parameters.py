@@ -7,7 +7,9 @@ import torch
 
 from attnscope.data.tasks import KeywordTask
 from attnscope.errors import UsageError
+from attnscope.models.attentions import Additive
 from attnscope.models.classifier import ClassifierSpec
+from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Frozen, Uniform
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.training.loop import build_model, load_model, train_unit
@@ -66,8 +68,14 @@ def test_frozen_attention_weights_never_move_what_decides_them(tiny, tmp_path):
 @pytest.mark.parametrize(
     ("source", "model"),
     [
-        (KeywordTask(length=5, types=6), ClassifierSpec(embedding=8, hidden=8, attention_hidden=8)),
-        (KeywordTask(length=5, types=6), ClassifierSpec(embedding=8, hidden=8, directions=1)),
+        (
+            KeywordTask(length=5, types=6),
+            ClassifierSpec(embedding=8, encoder=Recurrent(hidden=8), attention=Additive(hidden=8)),
+        ),
+        (
+            KeywordTask(length=5, types=6),
+            ClassifierSpec(embedding=8, encoder=Recurrent(hidden=8, directions=1)),
+        ),
     ],
 )
 def test_classifier_attention_stays_as_well(tiny, tmp_path, rule, source, model):

@@ -13,6 +13,7 @@ from attnscope.data.corpus import GrammarTranslation
 from attnscope.data.tasks import KeywordTask
 from attnscope.errors import UsageError, WorkspaceError
 from attnscope.models.classifier import ClassifierSpec
+from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Uniform
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.scores.attention import Attention
@@ -33,7 +34,7 @@ def trained(unit, workspace):
 
 @pytest.fixture(params=["copying", "uniform", "translation", "classification"])
 def unit(request, tiny):
-    classifier = ClassifierSpec(embedding=8, hidden=8)
+    classifier = ClassifierSpec(embedding=8, encoder=Recurrent(hidden=8))
     settings = {
         "copying": {},
         "uniform": {"attention": {"cross": Uniform()}},

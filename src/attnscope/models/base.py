@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
 
 from torch import nn
 
@@ -14,7 +13,10 @@ from attnscope.runs.spec import Spec
 class ModelSpec(Spec):
     """Root of the models that a configuration can name."""
 
-    stackable: ClassVar[bool] = False  # whether seeds train as one program (`training.together`)
+    @property
+    def stackable(self) -> bool:
+        """Whether several seeds can train as one program (`attnscope.training.together`)."""
+        return False
 
     @abstractmethod
     def build(self, source: Source, seed: int) -> nn.Module:

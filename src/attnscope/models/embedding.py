@@ -1,6 +1,6 @@
 """How a table of word embeddings starts: at random, or from word vectors in a file (snell A.8).
 
-The paper speaks of GloVe; the released code builds such a table and then overwrites it with a
+Snell's paper speaks of GloVe; the released code builds such a table and then overwrites it with a
 random one. Both are choices here, and random is the default. Whether the table is trained is the
 training's business (``Training.frozen``).
 """
@@ -12,6 +12,7 @@ from typing import Literal
 
 import torch
 from jaxtyping import Float
+from pydantic import Field
 from torch import Tensor, nn
 
 from attnscope.data.randomness import generator
@@ -37,6 +38,19 @@ class RandomEmbeddings(Embeddings):
     def table(self, words: Vocabulary, width: int) -> nn.Embedding:
         """Return a random table."""
         return nn.Embedding(len(words), width)
+
+
+class UniformEmbeddings(Embeddings):
+    """Uniform within ± the spread, as in sunlu."""
+
+    kind: Literal["uniform"] = "uniform"
+    spread: float = Field(0.1, gt=0)
+
+    def table(self, words: Vocabulary, width: int) -> nn.Embedding:
+        """Return a random table."""
+        embedding = nn.Embedding(len(words), width)
+        nn.init.uniform_(embedding.weight, -self.spread, self.spread)
+        return embedding
 
 
 class VectorEmbeddings(Embeddings):

@@ -79,8 +79,8 @@ class Recurrence(nn.Module):
             return self.layer(values, state)
         ends = []
         for number, layer in enumerate((self.layer, *self.upper)):
-            if number and generator is not None and self.dropout:
-                values = _dropped(values, self.dropout, generator)
+            if number:
+                values = dropped(values, self.dropout, generator)
             own = slice(number * self.directions, (number + 1) * self.directions)
             start = None if state is None else _each(lambda part, own=own: part[own], state)
             values, end = layer(values, start)
@@ -107,9 +107,12 @@ def reordered(state: State, rows: Int[Tensor, " row"]) -> State:
     return _each(lambda part: part.index_select(1, rows), state)
 
 
-def _dropped(values: Any, rate: float, generator: torch.Generator) -> Any:
+def dropped(values: Any, rate: float, generator: torch.Generator | None) -> Any:
+    """Return values with a share of them 0 and the rest scaled up; without a generator, as is."""
+    if generator is None or rate == 0:
+        return values
     if isinstance(values, PackedSequence):
-        return values._replace(data=_dropped(values.data, rate, generator))
+        return values._replace(data=dropped(values.data, rate, generator))
     return values * _kept(values, rate, generator) * (1 / (1 - rate))
 
 
@@ -121,10 +124,11 @@ def _kept(values: Tensor, rate: float, generator: torch.Generator) -> Tensor:
     draws = torch.empty(-(-values.numel() // _LANES), dtype=torch.int64, device=generator.device)
     draws.random_(-(2**63), None, generator=generator)
     lanes = draws.view(torch.int16)[: values.numel()].view(values.shape)
-    return _moved(lanes >= round(rate * 2**16) - 2**15, values.device)
+    return moved(lanes >= round(rate * 2**16) - 2**15, values.device)
 
 
-def _moved(tensor: Tensor, device: torch.device) -> Tensor:
+def moved(tensor: Tensor, device: torch.device) -> Tensor:
+    """Return a tensor on a device, without waiting for it."""
     # From pinned memory a GPU takes it when it gets there; otherwise this process would wait.
     if device.type == "cuda" and tensor.device.type == "cpu":
         return tensor.pin_memory().to(device, non_blocking=True)
@@ -168,8 +172,8 @@ class _Packing:
         back[rows] = torch.arange(len(rows))
         parts = [rows, back, order, order.argsort()]
         # In one piece: a GPU takes one transfer sooner than four.
-        moved = _moved(torch.cat(parts), device).split([len(part) for part in parts])
-        rows, back, order, inverse = moved
+        whole = moved(torch.cat(parts), device)
+        rows, back, order, inverse = whole.split([len(part) for part in parts])
         return cls(rows, back, order, inverse, sizes=real.sum(1), width=width)
 
     def pack(self, padded: Float[Tensor, "batch time width"]) -> PackedSequence:

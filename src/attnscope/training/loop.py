@@ -26,7 +26,7 @@ from attnscope.runs.environment import environment
 from attnscope.runs.tensors import Arrays
 from attnscope.runs.unit import UnitFolder
 from attnscope.training.evaluation import evaluate, example_arrays, kept_scores
-from attnscope.training.objective import total
+from attnscope.training.objective import Term, total
 from attnscope.training.optimizer import optimizer_arrays, restore_optimizer
 from attnscope.training.unit import Unit, best_step, log_column, score_file
 
@@ -61,7 +61,8 @@ def train_unit(
     folder = unit.folder(workspace)
     with folder.lock(wait=wait), repeatable(unit.device):
         if made_ready(unit, folder, note):
-            _Run(unit, folder, report, note, checkpoint_seconds).go()
+            objective = [term.ready(workspace, unit.device) for term in unit.training.objective]
+            _Run(unit, folder, objective, report, note, checkpoint_seconds).go()
             folder.finish()
         else:
             report(unit.training.steps)
@@ -183,9 +184,16 @@ class _Run(UnitRun):
     """One unit that is trained by itself."""
 
     def __init__(
-        self, unit: Unit, folder: UnitFolder, report: Report, note: Note, checkpoint_seconds: float
+        self,
+        unit: Unit,
+        folder: UnitFolder,
+        objective: Sequence[Term],
+        report: Report,
+        note: Note,
+        checkpoint_seconds: float,
     ) -> None:
         super().__init__(unit, folder)
+        self.objective = objective
         self.report = report
         self.checkpoint_seconds = checkpoint_seconds
         trained = [p for p in self.model.parameters() if p.requires_grad]
@@ -226,7 +234,7 @@ class _Run(UnitRun):
         stream = generator("training", unit.seed, step)
         self.optimizer.zero_grad(set_to_none=True)
         trace = self.model.trace(batch, training.attention, stream)  # type: ignore[operator]
-        loss = total(training.objective, self.model, trace, stream)  # type: ignore[arg-type]
+        loss = total(self.objective, self.model, trace, stream)  # type: ignore[arg-type]
         if time.monotonic() - self.saved_at >= self.checkpoint_seconds:
             self._check_losses(step)
             self.demand_finite(loss.item(), step)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Literal
+from pathlib import Path
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -16,9 +17,18 @@ from attnscope.runs.spec import Spec
 
 
 class Term(Spec):
-    """Root of the terms of an objective."""
+    """Root of the terms of an objective.
 
+    One that is ``stackable`` is plain tensor operations without randomness, so that several seeds
+    run as one program (`attnscope.training.together`).
+    """
+
+    stackable: ClassVar[bool] = True
     weight: float = 1.0
+
+    def ready(self, workspace: Path, device: str) -> Term:
+        """Return the term with what it needs of a workspace: by default nothing."""
+        return self
 
     @abstractmethod
     def __call__(

@@ -44,7 +44,66 @@ class Adam(OptimizerSpec):
         return torch.optim.Adam(parameters, lr=self.lr)
 
 
-class AitkenAdam(OptimizerSpec):
+class Sgd(OptimizerSpec):
+    """Plain gradient descent, as in sunlu's synthetic experiments."""
+
+    kind: Literal["sgd"] = "sgd"
+    lr: float = Field(0.015, gt=0)
+
+    def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
+        """Return gradient descent."""
+        return torch.optim.SGD(parameters, lr=self.lr)
+
+
+class Adagrad(OptimizerSpec):
+    """Adagrad as in sunlu's code: at its k-th step, from 0, the rate is lr / (1 + k·lr_decay)."""
+
+    kind: Literal["adagrad"] = "adagrad"
+    lr: float = Field(0.02, gt=0)
+    lr_decay: float = Field(0.001, ge=0)
+    weight_decay: float = Field(0.0, ge=0)
+
+    def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
+        """Return Adagrad."""
+        return torch.optim.Adagrad(
+            parameters, lr=self.lr, lr_decay=self.lr_decay, weight_decay=self.weight_decay
+        )
+
+
+class _Clipped(OptimizerSpec):
+    """Adam of a clipped gradient; variants say with which settings."""
+
+    clip: float = Field(gt=0, description="largest norm of a model's whole gradient")
+
+    def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
+        """Return the optimiser, which clips and decays by itself."""
+        trained = list(parameters)
+        return self._optimizer(trained, lambda: clip_grad_norm_(trained, self.clip))
+
+    def build_stacked(self, models: StackedModels) -> torch.optim.Optimizer:
+        """Return the optimiser that clips every model's gradient by its own norm."""
+        return self._optimizer(_trained(models), lambda: clip_each(models, self.clip))
+
+    @abstractmethod
+    def _optimizer(self, parameters: list[Tensor], clip: Callable[[], object]) -> _DecayingAdam:
+        """Return the optimiser that calls ``clip`` first."""
+
+
+class ClippedAdam(_Clipped):
+    """Adam with weight decay and a clipped gradient; the settings are tutek's."""
+
+    kind: Literal["clipped-adam"] = "clipped-adam"
+    lr: float = Field(1e-3, gt=0)
+    weight_decay: float = Field(1e-5, ge=0)
+    clip: float = Field(5.0, gt=0, description="largest norm of a model's whole gradient")
+
+    def _optimizer(self, parameters: list[Tensor], clip: Callable[[], object]) -> _DecayingAdam:
+        adam = _DecayingAdam(parameters, lr=self.lr, weight_decay=self.weight_decay)
+        adam.clip, adam.decay = clip, 1.0
+        return adam
+
+
+class AitkenAdam(_Clipped):
     """Adam as in aitken's code: a clipped gradient, and a learning rate that decays by the step.
 
     With eps = 0.1, far above most gradients, an update is far smaller than the learning rate.
@@ -56,15 +115,6 @@ class AitkenAdam(OptimizerSpec):
     eps: float = Field(0.1, gt=0)
     decay: float = Field(0.9997, gt=0, le=1, description="the rate at step k is lr · decay^k")
     clip: float = Field(10.0, gt=0, description="largest norm of a model's whole gradient")
-
-    def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
-        """Return the optimiser, which clips and decays by itself."""
-        trained = list(parameters)
-        return self._optimizer(trained, lambda: clip_grad_norm_(trained, self.clip))
-
-    def build_stacked(self, models: StackedModels) -> torch.optim.Optimizer:
-        """Return the optimiser that clips every model's gradient by its own norm."""
-        return self._optimizer(_trained(models), lambda: clip_each(models, self.clip))
 
     def _optimizer(self, parameters: list[Tensor], clip: Callable[[], object]) -> _DecayingAdam:
         adam = _DecayingAdam(parameters, lr=self.lr, betas=self.betas, eps=self.eps)

@@ -1,26 +1,30 @@
-"""Terms of an objective that depend on the parameters alone."""
+"""Terms of an objective that hold a model's parameters or states back."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import torch
 from jaxtyping import Float
+from pydantic import Field
 from torch import Tensor, nn
 
 from attnscope.data.batch import Batch
-from attnscope.errors import MissingCapability
+from attnscope.errors import MissingCapability, UsageError, suggestion
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.training.objective import Term
 
 
 class SquaredNorm(Term):
-    """Σ θ² over all parameters, without ½: with a weight c the L2 penalty c·Σθ² (aitken's code).
+    """Σ θ² over parameters, without ½: with a weight c the L2 penalty c·Σθ² (aitken's code).
 
-    Biases and initial states count as every other parameter does.
+    Biases and initial states count as every other parameter does. ``parts`` are prefixes of
+    parameter names: sunlu's penalty is on ``encoder`` alone, and on ``attention.hidden`` for AD.
     """
 
     kind: Literal["squared-norm"] = "squared-norm"
+    parts: tuple[str, ...] = Field(("",), min_length=1, description="all parameters by default")
 
     def __call__(
         self, model: AttentionModel, batch: Batch, trace: Trace, generator: torch.Generator
@@ -28,5 +32,62 @@ class SquaredNorm(Term):
         """Return the sum of squares."""
         if not isinstance(model, nn.Module):
             raise MissingCapability("The squared norm needs a model that is a torch module.")
-        squares = [parameter.square().sum() for parameter in model.parameters()]
+        named = dict(model.named_parameters())
+        for part in self.parts:
+            if not any(name.startswith(part) for name in named):
+                raise UsageError(
+                    f"squared-norm: no parameter starts with {part!r}; {suggestion(part, named)}"
+                )
+        squares = [p.square().sum() for name, p in named.items() if name.startswith(self.parts)]
         return torch.stack(squares).sum()
+
+
+class Tying(Term):
+    """(1/T) Σ_t ‖h_t - e_t‖², the mean over a batch's real words; the weight is δ (tutek Eq. 4).
+
+    ``power`` 1 is the norm itself, as in the authors' later code, which counts padding too.
+    """
+
+    kind: Literal["tying"] = "tying"
+    power: Literal[1, 2] = 2
+
+    def __call__(
+        self, model: AttentionModel, batch: Batch, trace: Trace, generator: torch.Generator
+    ) -> Float[Tensor, ""]:
+        """Return the mean distance of states and embeddings."""
+        states, words = trace.encoder_states, trace.embeddings
+        if states.shape != words.shape:
+            raise MissingCapability(
+                f"Tying needs states as wide as the embeddings, and they have {states.shape[-1]} "
+                f"and {words.shape[-1]} numbers: choose an encoder of the embeddings' width."
+            )
+        distances = _POWERS[self.power](states - words)
+        return distances.masked_fill(~batch.input_mask, 0.0).sum() / batch.input_lengths.sum()
+
+
+_POWERS: dict[int, Callable[[Tensor], Tensor]] = {
+    1: lambda difference: difference.norm(dim=-1),
+    2: lambda difference: difference.square().sum(-1),
+}
+
+
+class DirectionProduct(Term):
+    """|VᵀW|: how far attention and output depend on the same direction of the states (sunlu).
+
+    For an affine encoder it is |V'ᵀW'| with V' = MᵀV and W' = MᵀW, as in the supplement; with more
+    than two classes the sum over them.
+    """
+
+    kind: Literal["direction-product"] = "direction-product"
+
+    def __call__(
+        self, model: AttentionModel, batch: Batch, trace: Trace, generator: torch.Generator
+    ) -> Float[Tensor, ""]:
+        """Return the absolute product."""
+        if not hasattr(model, "directions"):
+            raise MissingCapability(
+                "The product of V and W needs a model with directions(): a classifier with dot "
+                "attention has them."
+            )
+        both = model.directions()
+        return (both.output @ both.attention).abs().sum()

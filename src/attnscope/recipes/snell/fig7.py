@@ -24,6 +24,7 @@ from attnscope.claims.decide import all_of, verdict
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
 from attnscope.data.tasks import KeywordTask
 from attnscope.models.classifier import ClassifierSpec
+from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Uniform
 from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.runs.result import Measurement, Result, measured
@@ -86,7 +87,8 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
         Unit(
             source=task,
             model=ClassifierSpec(
-                embedding=config.embedding, hidden=config.hidden, directions=directions
+                embedding=config.embedding,
+                encoder=Recurrent(hidden=config.hidden, directions=directions),
             ),
             training=training,
             seed=seed,

@@ -18,9 +18,11 @@ from pydantic import BeforeValidator, Field, field_validator
 from attnscope.data.corpus import Corpus
 from attnscope.data.text import Text, open_text
 from attnscope.errors import UsageError
+from attnscope.models.attentions import Additive
 from attnscope.models.base import ModelSpec
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.embedding import Embeddings, RandomEmbeddings, VectorEmbeddings
+from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Uniform
 from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
@@ -132,9 +134,9 @@ def model_of(config: TextConfig, source: Corpus, readout: str = "relu") -> Model
             vectors = VectorEmbeddings.pinned(config.vectors)
         return ClassifierSpec(
             embedding=config.embedding,
-            hidden=config.hidden,
-            attention_hidden=config.hidden,
             vectors=vectors,
+            encoder=Recurrent(hidden=config.hidden),
+            attention=Additive(hidden=config.hidden),
         )
     joint = source.input_words == source.output_words
     return Seq2SeqSpec.model_validate(
