@@ -1,9 +1,10 @@
 """A corpus as a folder: ``meta.json`` beside one file per split, or per split and language.
 
-Labelled text is ``<split>.jsonl`` (``id``, ``label``, ``text``), parallel text
-``<split>.<language>``, aligned text ``<split>.jsonl`` with both sentences and their links; each may
-end in ``.gz``. Reading is strict: what is malformed is one sentence that names file and line, since
-a corpus that is half read gives numbers that nobody can explain.
+Labelled text is ``<split>.jsonl`` (``id``, ``label``, ``text``; ``rationales`` where people marked
+what decides the label), parallel text ``<split>.<language>``, aligned text ``<split>.jsonl`` with
+both sentences and their links; each may end in ``.gz``. Reading is strict: what is malformed is one
+sentence that names file and line, since a corpus that is half read gives numbers that nobody can
+explain.
 """
 
 from __future__ import annotations
@@ -33,11 +34,16 @@ class CorpusError(AttnscopeError):
 
 @dataclass(frozen=True)
 class Labelled:
-    """A text and its class, an index into the labels."""
+    """A text and its class, an index into the labels.
+
+    ``rationales`` are spans [start, end) over ``text.split()`` that a person has marked as reasons
+    for the class; None where nobody has looked for any.
+    """
 
     id: str
     label: int
     text: str
+    rationales: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -134,7 +140,8 @@ class CorpusFolder:
                 raise _bad(path, line, f"label {_shown(label)} is not a whole number")
             if not 0 <= label < len(self.labels):
                 raise _bad(path, line, f"label {label} is out of range; {self._told_labels()}")
-            texts.append(Labelled(id, label, _text(path, line, row, "text")))
+            text = _text(path, line, row, "text")
+            texts.append(Labelled(id, label, text, _spans(path, line, row, text)))
         return texts
 
     def pairs(self, split: str, source: str, target: str) -> list[Pair]:
@@ -351,6 +358,24 @@ def _text(path: Path, line: int, row: dict[str, Any], key: str) -> str:
     except UnicodeEncodeError as error:
         raise _bad(path, line, f"{key} has half of a surrogate pair (\\ud800 … \\udfff)") from error
     return text
+
+
+def _spans(
+    path: Path, line: int, row: dict[str, Any], text: str
+) -> tuple[tuple[int, int], ...] | None:
+    if "rationales" not in row:
+        return None
+    spans, count = row["rationales"], len(text.split())
+    if not isinstance(spans, list):
+        raise _bad(path, line, "rationales is not a list of [start, end) pairs")
+    for span in spans:
+        if not isinstance(span, list) or [type(end) for end in span] != [int, int]:
+            raise _bad(
+                path, line, f"rationales has {_shown(span)}, which is no pair of whole numbers"
+            )
+        if not 0 <= span[0] <= span[1] <= count:
+            raise _bad(path, line, f"rationales has {_shown(span)}, but there are {count} words")
+    return tuple((start, end) for start, end in spans)
 
 
 def _turned(links: frozenset[tuple[int, int]]) -> frozenset[tuple[int, int]]:

@@ -1,0 +1,54 @@
+"""What an imitator achieves: how close its predictions are, how far its attention (tutek Fig. 1).
+
+The imitator is trained with `attnscope.training.imitation.Imitation`; each λ gives one point of the
+curve, the mean over held-out instances of what is measured here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnscope.analysis.reattended import POSITIONS, positions_at_once
+from attnscope.data.batch import Batch
+from attnscope.models.trace import AttentionModel
+from attnscope.training.imitation import imitated
+
+
+@dataclass(frozen=True)
+class Imitated:
+    """How an imitator compares with its base on each example, on the CPU.
+
+    Attributes
+    ----------
+    divergence
+        JSD between their attention weights, in nats.
+    distance
+        TVD between their outputs.
+    """
+
+    divergence: Float[Tensor, " example"]
+    distance: Float[Tensor, " example"]
+
+
+@torch.no_grad()
+def compare_with_base(
+    imitator: AttentionModel, base: AttentionModel, batch: Batch, *, site: str = "cross"
+) -> Imitated:
+    """Compare two models on the same examples.
+
+    Parameters
+    ----------
+    imitator, base
+        Two models of the same output types, on the device of the batch.
+    site
+        The site whose attention is compared.
+    """
+    found = torch.zeros(2, len(batch))
+    for rows, part in batch.by_length(positions_at_once(POSITIONS)):
+        both = torch.stack(imitated(imitator.trace(part), base.trace(part), site))
+        found[:, rows] = both.sum(-1).cpu().float() / part.target_lengths
+    return Imitated(divergence=found[1], distance=found[0])

@@ -1,0 +1,218 @@
+"""Mutual information between words' embeddings and their states, by clusters (tutek §3.4, Table 2).
+
+Embeddings and states of the occurrences of 1000 word types are each cut into k clusters, and the
+mutual information of the two cluster labels is counted, in nats. Such an estimate is biased upwards
+when there are few occurrences per pair of clusters: its value for shuffled pairs, which have no
+information about each other, stands beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.metrics import mutual_info_score
+from torch import Tensor
+
+from attnscope.analysis.reattended import POSITIONS, positions_at_once
+from attnscope.data.batch import Batch
+from attnscope.data.randomness import counter_uniform, seed_of
+from attnscope.errors import UsageError
+from attnscope.models.trace import AttentionModel
+
+CLUSTERS, CLUSTER_BATCH, TYPES, OCCURRENCES = 1000, 100, 1000, 200_000
+# Word types are drawn in proportion to their frequency to this power (footnote 6).
+_POWER = 0.75
+_SHUFFLES = 5
+
+Counts = Int[Tensor, " input_type"]
+Types = Int[Tensor, " sampled"]
+
+
+def word_counts(batch: Batch, types: int, without: Iterable[int] = ()) -> Counts:
+    """Return how often each word type occurs in some examples.
+
+    Parameters
+    ----------
+    types
+        The size of the vocabulary.
+    without
+        Ids that count as 0: padding, boundaries, the unknown word.
+    """
+    counts = torch.bincount(batch.inputs[batch.input_mask], minlength=types).cpu()
+    counts[list(without)] = 0
+    return counts
+
+
+def most_frequent(counts: Counts, types: int = TYPES, seed: int = 0) -> Types:
+    """Return the most frequent word types, MF; among equals those with the lower id."""
+    order = counts.sort(descending=True, stable=True)
+    return order.indices[: min(types, int((counts > 0).sum()))].sort().values
+
+
+def unigram_sample(counts: Counts, types: int = TYPES, seed: int = 0) -> Types:
+    """Return word types drawn ∝ frequency^¾ without replacement, RS.
+
+    The paper does not say whether a type may be drawn twice; it could only be clustered once.
+    """
+    weights = counts.double().pow(_POWER).numpy()
+    size = min(types, int((weights > 0).sum()))
+    rng = np.random.default_rng(seed_of("unigram sample", seed))
+    drawn = rng.choice(len(weights), size, replace=False, p=weights / weights.sum())
+    return torch.from_numpy(drawn).sort().values
+
+
+SAMPLES: dict[str, Callable[[Counts, int, int], Types]] = {
+    "most-frequent": most_frequent,
+    "unigram-sample": unigram_sample,
+}
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """Occurrences of word types, on the CPU: what entered the encoder and what came out of it.
+
+    Attributes
+    ----------
+    words, embeddings, states
+        One row each.
+    found
+        How many there were before a limit was put on them.
+    """
+
+    words: Int[Tensor, " occurrence"]
+    embeddings: Float[Tensor, "occurrence embedding"]
+    states: Float[Tensor, "occurrence state"]
+    found: int
+
+
+@torch.no_grad()
+def occurrences(
+    model: AttentionModel,
+    batch: Batch,
+    types: Types,
+    *,
+    limit: int = OCCURRENCES,
+    seed: int = 0,
+    positions: int = POSITIONS,
+) -> Occurrences:
+    """Collect embeddings and states of some word types, at most ``limit`` of them, drawn evenly.
+
+    Parameters
+    ----------
+    model
+        Any whose trace has embeddings and encoder states.
+    batch
+        Examples on the model's device.
+    types
+        Word types, as `most_frequent` and `unigram_sample` return them.
+    limit
+        The paper has a million; the default gives the same picture in a fifth of the time.
+    seed
+        Decides which occurrences are kept: a function of it, the example and the position.
+    """
+    taken, found = _taken(batch, types, limit, seed)
+    rows: list[tuple[Tensor, ...]] = []
+    for part_rows, part in batch.by_length(positions_at_once(positions)):
+        chosen = taken[part_rows, : part.inputs.shape[1]]
+        trace = model.trace(part)
+        arrays = (part.inputs, trace.embeddings, trace.encoder_states)
+        rows.append(tuple(array[chosen].cpu() for array in arrays))
+    words, embeddings, states = (torch.cat(column) for column in zip(*rows, strict=True))
+    return Occurrences(words, embeddings, states, found)
+
+
+def _taken(
+    batch: Batch, types: Types, limit: int, seed: int
+) -> tuple[Bool[Tensor, "batch inp"], int]:
+    wanted = torch.isin(batch.inputs, types.to(batch.inputs.device)) & batch.input_mask
+    found = int(wanted.sum())
+    if not found:
+        raise UsageError("None of the word types occurs in these examples.")
+    if found <= limit:
+        return wanted, found
+    place = torch.arange(batch.inputs.shape[1], device=batch.inputs.device)
+    draw = counter_uniform(seed, batch.ids[:, None], place).masked_fill(~wanted, 2.0)
+    last = draw.flatten().kthvalue(limit).values
+    return draw <= last, found
+
+
+@dataclass(frozen=True)
+class Information:
+    """An estimate of mutual information, in nats.
+
+    Attributes
+    ----------
+    value
+        Of the pairs as they are.
+    shuffled
+        Of the same clusters with the pairs shuffled: what the estimate shows where there is none.
+    entropy
+        Of the embeddings' clusters, which no value exceeds.
+    n
+        The number of occurrences.
+    """
+
+    value: float
+    shuffled: float
+    entropy: float
+    n: int
+
+
+def mutual_information(
+    inputs: Float[Tensor, "occurrence embedding"],
+    states: Float[Tensor, "occurrence state"],
+    *,
+    clusters: int = CLUSTERS,
+    batch_size: int = CLUSTER_BATCH,
+    seed: int = 0,
+) -> Information:
+    """Return the mutual information of two representations of the same occurrences.
+
+    Parameters
+    ----------
+    inputs, states
+        The two representations, of any widths.
+    clusters, batch_size
+        Of the mini-batch k-means [1]_ that cuts each into clusters.
+    seed
+        Decides the clusterings and the shuffles.
+
+    References
+    ----------
+    .. [1] E. Voita, R. Sennrich, I. Titov. "The Bottom-up Evolution of Representations in the
+       Transformer." EMNLP 2019.
+    """
+    one, other = (
+        cluster_labels(part, clusters, batch_size, seed_of("clusters", name, seed) % 2**32)
+        for name, part in (("inputs", inputs), ("states", states))
+    )
+    return label_information(one, other, seed=seed)
+
+
+def label_information(
+    one: NDArray[np.integer], other: NDArray[np.integer], *, seed: int = 0
+) -> Information:
+    """Return the mutual information of two labellings, beside that of their shuffled pairs."""
+    rng = np.random.default_rng(seed_of("shuffled pairs", seed))
+    shuffled = [mutual_info_score(one, rng.permutation(other)) for _ in range(_SHUFFLES)]
+    return Information(
+        float(mutual_info_score(one, other)),
+        float(np.mean(shuffled)),
+        float(mutual_info_score(one, one)),
+        len(one),
+    )
+
+
+def cluster_labels(
+    points: Float[Tensor, "occurrence width"], clusters: int, batch_size: int, seed: int
+) -> NDArray[np.integer]:
+    """Return the cluster of every point; there are at most as many clusters as points."""
+    array = points.detach().cpu().numpy()
+    means = MiniBatchKMeans(min(clusters, len(array)), batch_size=batch_size, random_state=seed)
+    return means.fit(array).labels_

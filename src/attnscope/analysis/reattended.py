@@ -1,0 +1,86 @@
+"""The output under other attention weights, from one encoding of the inputs.
+
+A model whose output is ``readout(context, query)`` need not read its inputs again when the weights
+at its last site change: the states are the same, and so are the query and the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from attnscope.data.batch import Batch
+from attnscope.errors import MissingCapability, UsageError
+from attnscope.models.trace import AttentionModel, Trace
+from attnscope.scores.attention import site_of
+
+# Input positions that are encoded at once.
+POSITIONS = 2**15
+_ROUNDING = 1e-4  # what a readout may differ from the model's logits, in parts of the largest
+
+
+def outputs_under(
+    model: AttentionModel,
+    trace: Trace,
+    weights: Float[Tensor, "draw batch heads out inp"],
+    site: str = "cross",
+) -> Float[Tensor, "draw batch out output_type"]:
+    """Return the output logits as they would be under other weights at a site.
+
+    Parameters
+    ----------
+    model, trace
+        A model and its trace of a batch; gradients flow into the weights.
+    weights
+        One or several weightings of the same batch.
+    site
+        The site whose context the readout takes.
+    """
+    values = site_of(trace, site).values
+    draws, batch, heads, out, inp = weights.shape
+    # Draws stand beside output positions, so that one product serves them all.
+    beside = weights.movedim(0, 2).reshape(batch, heads, draws * out, inp)
+    contexts = (beside @ values).view(batch, heads, draws, out, -1).permute(2, 0, 3, 1, 4)
+    return model.readout(contexts, trace.query.expand(draws, *trace.query.shape))
+
+
+def labelled_traces(
+    model: AttentionModel, batch: Batch, site: str = "cross", *, positions: int = POSITIONS
+) -> Iterator[tuple[Int[Tensor, " row"], Trace]]:
+    """Yield traces of a classifier on examples of like length, with the rows that they came from.
+
+    Parameters
+    ----------
+    model
+        A classifier whose output is a readout of the context at the site; another one is told in
+        one sentence.
+    batch
+        Examples with a label each, on the model's device.
+    positions
+        How many input positions are run at once.
+    """
+    if batch.targets.shape[1] != 1:
+        raise UsageError("A label per example is needed, and these have several output words.")
+    for rows, part in batch.by_length(positions_at_once(positions)):
+        with torch.no_grad():
+            trace = model.trace(part)
+            _demand_readout(model, trace, site)
+        yield rows, trace
+
+
+def positions_at_once(positions: int) -> Callable[[int, int], int]:
+    """Return how many examples of a length make a batch, for `Batch.by_length`."""
+    return lambda inp, out: positions // max(inp, out)
+
+
+def _demand_readout(model: AttentionModel, trace: Trace, site: str) -> None:
+    own = outputs_under(model, trace, site_of(trace, site).weights[None], site)[0]
+    off = float((own - trace.logits).abs().max())
+    if off > _ROUNDING * (1 + float(trace.logits.abs().max())):
+        raise MissingCapability(
+            f"The readout of the context at {site!r} is not the model's output (off by {off:.2g}): "
+            "other attention there cannot be read without running the model again."
+        )
