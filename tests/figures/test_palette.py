@@ -37,6 +37,7 @@ TO_XYZ = np.array(
 )
 WHITE = TO_XYZ.sum(axis=1)
 ALL = palette.SCORES | palette.ROLES | palette.POSITIONS
+WIDER = {*ALL.values(), *palette.SIDES.values(), *palette.WORDS.values()}
 
 
 def lab(colour: str, vision: str) -> np.ndarray:
@@ -60,6 +61,14 @@ def test_every_two_colours_differ_in_every_vision(vision):
     assert apart[nearest] >= 15, nearest
 
 
+@pytest.mark.parametrize("vision", VISIONS)
+def test_words_and_sides_differ_from_each_other_in_every_vision(vision):
+    shown = palette.WORDS | palette.SIDES
+    for one, other in combinations(shown, 2):
+        apart = np.linalg.norm(lab(shown[one], vision) - lab(shown[other], vision))
+        assert apart >= 15, (one, other)
+
+
 def test_a_colour_has_one_meaning():
     # Shared on purpose: the keyword's position is the gold one, a mean stands for nothing else.
     shared = {"keyword": "gold", "mean": "neutral"}
@@ -68,7 +77,7 @@ def test_a_colour_has_one_meaning():
     assert all(ALL[name] == ALL[other] for name, other in shared.items())
 
 
-@pytest.mark.parametrize("colour", sorted(set(ALL.values())))
+@pytest.mark.parametrize("colour", sorted(WIDER))
 def test_lines_stand_out_from_white_paper(colour):
     assert 1.05 / (palette.luminance(colour) + 0.05) > 2.2
 

@@ -16,9 +16,9 @@ from attnscope.models.transformer import TransformerSpec
 from attnscope.recipes.aitken.beyond import QUICK, Config
 from attnscope.recipes.aitken.beyond_findings import FINDINGS, average_attention, carried_over
 from attnscope.recipes.aitken.beyond_measure import dictionary_of, numbers, path_numbers
-from attnscope.recipes.aitken.beyond_network import Network, own_words, word_effects
-from attnscope.recipes.aitken.escan_units import key
+from attnscope.recipes.aitken.beyond_network import HeadedNetwork, own_words, word_effects
 from attnscope.recipes.aitken.fig5_measure import TERM_NAMES
+from attnscope.recipes.aitken.groups import key
 from attnscope.recipes.aitken.shared_claims import MU_MU, THREE
 from attnscope.recipes.aitken.units import context_readout
 from attnscope.runs.result import Measurement
@@ -32,7 +32,7 @@ AED_SPEC = EncoderDecoderSpec(architecture=AED(), hidden=8)
 
 
 def network(spec, task=TASK, count=30):
-    return Network(spec.build(task, 1).double(), task, task.evaluation_batch(count))
+    return HeadedNetwork(spec.build(task, 1).double(), task, task.evaluation_batch(count))
 
 
 def close(a, b):
@@ -74,7 +74,7 @@ def test_a_words_effect_through_one_head_leaves_the_others_as_they_are():
     assert not torch.allclose(apart[0], apart[1])
     with torch.no_grad():
         one.model.decoder[-1].cross.merge.weight[:, 4:8] = 0.0  # the second head's four columns
-    silent = Network(one.model, TASK, one.sequences)
+    silent = HeadedNetwork(one.model, TASK, one.sequences)
     assert word_effects(silent, words, 1).abs().max() < 1e-12
     assert word_effects(silent, words, 0).abs().max() > 1e-6
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,29 +14,21 @@ from scipy import stats
 from torch import Tensor
 
 from attnscope.analysis.alignment_terms import QueriesAndKeys
+from attnscope.analysis.intervals import RESAMPLES
 from attnscope.claims.catalogue import catalogue
 from attnscope.claims.decide import Verdict
 from attnscope.claims.pool import Decision, Pool
 from attnscope.data.escan import ExtendedScan
-from attnscope.models.encoder_decoder import EncoderDecoder
 from attnscope.models.trace import Trace
 from attnscope.recipes.aitken import fig3, fig5, fig6, shared_claims
 from attnscope.recipes.aitken.escan_measure import (
-    Network,
     delta_shares,
     example_attention,
     subphrases,
     temporal_matrix,
     temporal_paths,
 )
-from attnscope.recipes.aitken.escan_units import (
-    ESCAN_QUICK,
-    EscanConfig,
-    Group,
-    Wanted,
-    key,
-    over_networks,
-)
+from attnscope.recipes.aitken.escan_units import ESCAN_QUICK, EscanConfig
 from attnscope.recipes.aitken.fig5_claims import difference
 from attnscope.recipes.aitken.fig5_measure import (
     SHADES,
@@ -55,6 +46,8 @@ from attnscope.recipes.aitken.fig6_measure import (
     twice_numbers,
     twice_steps,
 )
+from attnscope.recipes.aitken.groups import Group, Wanted, key, over_networks
+from attnscope.recipes.aitken.networks import Network
 from attnscope.recipes.aitken.shared_claims import CELL_KINDS, MU_MU, THREE
 from attnscope.recipes.aitken.units import context_readout, fresh, unit
 from attnscope.recipes.running import draw, run
@@ -72,17 +65,7 @@ ALL = {
 }
 
 
-class Untrained(Network):
-    """A network as it is initialised, which needs no folder."""
-
-    @cached_property
-    def model(self) -> EncoderDecoder:
-        """The network reading its own words."""
-        made = self.unit.unit.model.build(self.unit.unit.source, self.unit.unit.seed)
-        return made.with_teacher_forcing("off")
-
-
-class Attending(Untrained):
+class Attending(Network):
     """A network whose attention is wholly where it is told to be."""
 
     place: Callable[[Trace], Tensor]
@@ -101,14 +84,21 @@ def trained(model: str, seed: int = 0) -> TrainedUnit:
     return TrainedUnit(made, UnitFolder(Path("nowhere")))
 
 
+def untrained(model: str, kind: type[Network] = Network) -> Network:
+    """Return a network as it is initialised."""
+    one = trained(model)
+    made = one.unit.model.build(TASK, 0).with_teacher_forcing("off")  # type: ignore[attr-defined]
+    return kind(made, TASK, fresh(one, CONFIG.samples))
+
+
 def attending(place: Callable[[Trace], Tensor]) -> Network:
     kind = type("Placed", (Attending,), {"place": staticmethod(place)})
-    return kind(trained("aed"), CONFIG.samples)
+    return untrained("aed", kind)
 
 
 @pytest.fixture(params=["aed", "ao"])
 def network(request: pytest.FixtureRequest) -> Network:
-    return Untrained(trained(request.param), CONFIG.samples)
+    return untrained(request.param)
 
 
 # Networks.
@@ -173,7 +163,7 @@ def test_what_figure_3_shows_is_bounded_and_has_the_attention_of_one_sequence(
 
 def test_a_network_without_recurrence_has_the_same_state_for_a_word_at_a_step() -> None:
     """So that its Δh is what word and step do not say by a sum; the shares are in [0, 1]."""
-    shares = delta_shares(Untrained(trained("ao"), CONFIG.samples))
+    shares = delta_shares(untrained("ao"))
     assert set(shares) == {key("delta_share", side=side) for side in ("encoder", "decoder")}
     assert all(0 <= share <= 1 for share in shares.values())
 
@@ -207,16 +197,14 @@ def test_shares_sum_to_one_over_terms_and_over_shades_at_every_step(network: Net
 def test_a_maximum_that_follows_a_line_has_rank_correlation_one_and_no_error() -> None:
     line = torch.tensor([0.0, 0.0, 1.0, 1.0, 2.0, 2.0], dtype=torch.float64)
 
-    class Following(Untrained):
+    class Following(Network):
         @property
         def temporal_logits(self) -> Tensor:
             """A maximum at s + line."""
             places = torch.arange(6) + line.long()
             return 5.0 * torch.nn.functional.one_hot(places, 12).double()
 
-    numbers = offset_numbers(
-        Following(trained("ao"), CONFIG.samples), {"made": line, "flat": line * 0}
-    )
+    numbers = offset_numbers(untrained("ao", Following), {"made": line, "flat": line * 0})
     peaks = [v for k, v in numbers.items() if k.name == "peak_offset"]
     size = len(peaks)
     assert size >= 5
@@ -244,7 +232,7 @@ def test_both_lines_of_the_corpus_agree_where_no_clause_turns() -> None:
 
 
 def test_a_readout_along_input_components_is_a_dictionary_and_silent_words_are_counted() -> None:
-    made = Untrained(trained("ao"), CONFIG.samples)
+    made = untrained("ao")
     words = TASK.input_words
     components = made.states.encoder.words(torch.arange(len(words))).float()
     centred = components - components.mean(0)
@@ -269,8 +257,21 @@ def test_a_readout_along_input_components_is_a_dictionary_and_silent_words_are_c
 def test_a_rank_correlation_is_scipys_and_that_of_a_constant_is_none() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 9))
-    assert rank_correlation(a, b) == stats.spearmanr(a, b).statistic
+    assert rank_correlation(a, b) == pytest.approx(stats.spearmanr(a, b).statistic)
+    tied = a.round()
+    assert rank_correlation(tied, b) == pytest.approx(stats.spearmanr(tied, b).statistic)
     assert rank_correlation(a, np.ones(9)) == 0
+
+
+def test_resampled_rank_correlations_are_scipys_one_by_one() -> None:
+    table = np.random.default_rng(1).uniform(size=(5, 2, 4))  # group, number, network
+    again = np.random.default_rng(7)
+    chosen = [again.integers(4, size=(RESAMPLES, 4)) for _ in table]
+    means = np.stack([one[:, rows].mean(-1) for one, rows in zip(table, chosen, strict=True)])
+    every = [stats.spearmanr(means[:, 0, i], means[:, 1, i]).statistic for i in range(RESAMPLES)]
+    pairs = [(one[0].tolist(), one[1].tolist()) for one in table]
+    found = grouped_spearman(pairs, np.random.default_rng(7))
+    assert [found.low, found.high] == pytest.approx(np.quantile(every, [0.025, 0.975]))
 
 
 def test_groups_whose_means_are_in_one_order_correlate_whatever_is_resampled() -> None:
@@ -610,7 +611,8 @@ def test_a_run_of_which_no_network_is_accepted_says_so_and_draws_its_accuracies(
     recipe: str, tmp_path: Path
 ) -> None:
     few = {"escan_steps": 2, "hidden": 4, "samples": 20, "examples": 4, "accepted": 1.0}
-    few |= {"steps": 2, "sorting_steps": 2, "cell_seeds": 0} if recipe == "aitken/fig5" else {}
+    fewer = {"steps": 2, "sorting_steps": 2, "cell_seeds": 0, "text_seeds": 0}
+    few |= fewer if recipe == "aitken/fig5" else {}
     done = run(recipe, few, quick=True, device="cpu", jobs=1, out=tmp_path)
     rates = [entry.value for entry in done.result.select("accepted")]
     assert rates

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -23,17 +23,16 @@ from attnscope.models.encoder_decoder import EncoderDecoder, EncoderDecoderSpec
 from attnscope.models.trace import Trace, attend
 from attnscope.recipes.aitken import fig2
 from attnscope.recipes.aitken.fig2_measure import Number, numbers, rows_of
-from attnscope.recipes.aitken.fig2_network import Group, Network
+from attnscope.recipes.aitken.fig2_network import SequenceNetwork
 from attnscope.recipes.aitken.fig2_pictures import attention_rows, example_rows, path_rows
+from attnscope.recipes.aitken.groups import Wanted
 from attnscope.recipes.aitken.units import (
     KINDS,
     ArchitectureName,
     context_readout,
     fresh,
-    traces,
     unit,
     without_state_readout,
-    word_accuracy,
 )
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import read_settings
@@ -78,7 +77,7 @@ def test_units_have_the_sizes_of_the_authors_code(
 def test_groups_are_those_that_the_claims_need() -> None:
     found = {
         (group.task.dataset, group.model): group.seeds
-        for group in fig2.groups(fig2.Config(cells=()))
+        for group, _ in fig2.wanted(fig2.Config(cells=()))
     }
     assert set(found.values()) == {5}
     expected = {
@@ -93,7 +92,7 @@ def test_groups_are_those_that_the_claims_need() -> None:
 
 
 def test_cells_are_three_seeds_of_each_other_kind_on_one_to_one() -> None:
-    others = [group for group in fig2.groups(fig2.Config()) if not group.pictures]
+    others = [group for group, pictures in fig2.wanted(fig2.Config()) if not pictures]
     kinds = {
         (group.model, group.cell, group.attention)
         for group in others
@@ -111,7 +110,7 @@ def test_cells_are_three_seeds_of_each_other_kind_on_one_to_one() -> None:
 
 
 def test_reversed_sequences_that_decide_have_one_length_of_twenty() -> None:
-    tasks = {group.task.dataset: group.task for group in fig2.groups(fig2.Config())}
+    tasks = {group.task.dataset: group.task for group, _ in fig2.wanted(fig2.Config())}
     assert (tasks["reversed-3"].shortest, tasks["reversed-3"].longest) == (19, 19)
     assert tasks["reversed-3"].evaluation_batch(9).target_lengths.unique().tolist() == [20]
     assert tasks["reversed-3-varying"].evaluation_batch(200).target_lengths.unique().tolist() == [
@@ -139,9 +138,9 @@ def test_analysed_sequences_are_none_of_those_evaluated_while_training() -> None
 
 
 def test_traces_read_the_networks_own_words_and_can_be_had_again() -> None:
-    passes = traces(untrained(), 30, batch_size=20)
-    first, again = list(passes()), list(passes())
-    assert [len(trace.batch) for trace in first] == [20, 10]
+    network = SequenceNetwork.of(untrained(), 130)
+    first, again = list(network.traces()), list(network.traces())
+    assert [len(trace.batch) for trace in first] == [100, 30]
     for trace, other in zip(first, again, strict=True):
         assert not trace.teacher_forced
         torch.testing.assert_close(trace.logits, other.logits)
@@ -150,25 +149,27 @@ def test_traces_read_the_networks_own_words_and_can_be_had_again() -> None:
 
 
 def test_reading_traces_leaves_gradients_on() -> None:
-    for trace in traces(untrained(), 3)():
+    for trace in SequenceNetwork.of(untrained(), 3).traces():
         assert torch.is_grad_enabled()
         assert not trace.logits.requires_grad
 
 
 def test_traces_of_one_length_are_all_of_that_length() -> None:
-    lengths = [trace.batch.target_lengths for trace in traces(untrained(), 40, length=4)()]
+    network = SequenceNetwork.of(untrained(), 40).of_length(4)
+    lengths = [trace.batch.target_lengths for trace in network.traces()]
     assert torch.cat(lengths).unique().tolist() == [4]
 
 
 def test_word_accuracy_counts_words_up_to_and_with_the_end() -> None:
     one = untrained()
     right = total = 0
-    for trace in traces(one, 50)():
+    network = SequenceNetwork.of(one, 50)
+    for trace in network.traces():
         rows = zip(trace.logits.argmax(-1), trace.batch.targets, strict=True)
         for (own, target), length in zip(rows, trace.batch.target_lengths.tolist(), strict=True):
             right += int((own[:length] == target[:length]).sum())
             total += length
-    assert word_accuracy(one, 50) == pytest.approx(right / total)
+    assert network.accuracy == pytest.approx(right / total)
 
 
 @pytest.mark.parametrize("attention", ["dot", "learned"])
@@ -178,7 +179,7 @@ def test_the_readout_of_the_context_gives_the_logits_from_attended_states(
 ) -> None:
     one = untrained(model, attention)
     network = cast(EncoderDecoder, one.model)
-    trace = next(traces(one, 10)())
+    trace = next(SequenceNetwork.of(one, 10).traces())
     mean_state = trace.sites["cross"].weights[:, 0] @ trace.encoder_states
     expected = trace.logits
     if model == "aed":
@@ -192,7 +193,8 @@ def test_without_the_state_readout_logits_depend_on_the_context_alone() -> None:
     one = untrained()
     network = cast(EncoderDecoder, one.model)
     before = network.output.weight.clone()
-    trace = next(traces(one, 10, model=without_state_readout(network))())
+    silenced = replace(SequenceNetwork.of(one, 10), model=without_state_readout(network))
+    trace = next(silenced.traces())
     context = trace.sites["cross"].context[:, :, 0]
     torch.testing.assert_close(trace.logits, context @ before[:, 6:].T)
     torch.testing.assert_close(network.output.weight, before)
@@ -217,7 +219,7 @@ def every_sequence(task: SequenceTask) -> Batch:
     )
 
 
-def ideal_network(task: SequenceTask, swapped: bool = False) -> Network:
+def ideal_network(task: SequenceTask, swapped: bool = False) -> SequenceNetwork:
     """Return a network as §3 describes: μ_t round a circle, χ_x a simplex apart from it.
 
     The decoder's states are temporal and meet the encoder's where the output word comes from.
@@ -249,14 +251,12 @@ def ideal_network(task: SequenceTask, swapped: bool = False) -> Network:
     right = torch.nn.functional.one_hot(batch.targets, task.end + 2).double()
     trace = Trace(batch, states, states, decoded, decoded, right, {"cross": site}, False)
 
-    def passes() -> Iterator[Trace]:
-        yield trace
+    class Ideal(SequenceNetwork):
+        def traces(self) -> Iterator[Trace]:
+            """Give the one trace, whatever the model."""
+            yield trace
 
-    network = object.__new__(Network)
-    network.model = model
-    network.task, network.samples, network.traces = task, len(batch), passes
-    network.unit = cast(Any, SimpleNamespace(unit=SimpleNamespace(seed=0)))
-    return network
+    return Ideal(model, task, batch)
 
 
 @cache
@@ -322,7 +322,7 @@ def test_sorting_by_the_example_is_not_in_line_with_temporal_components() -> Non
 
 
 def test_temporal_attention_is_over_the_real_positions_of_each_sample() -> None:
-    network = Network(untrained(), 60)
+    network = SequenceNetwork.of(untrained(), 60)
     trace = next(network.traces())
     weights, real = network.temporal_weights(trace), trace.batch.input_mask
     assert not real.all()
@@ -333,17 +333,17 @@ def test_temporal_attention_is_over_the_real_positions_of_each_sample() -> None:
 
 def test_what_is_lost_without_the_state_readout_is_measured_on_the_same_sequences() -> None:
     one = untrained()
-    network = cast(EncoderDecoder, one.model)
-    silenced = word_accuracy_of(traces(one, 60, model=without_state_readout(network)))
-    drop = value(numbers(Network(one, 60)), "accuracy_drop")
-    assert drop == pytest.approx(word_accuracy(one, 60) - silenced)
+    found = SequenceNetwork.of(one, 60)
+    drop = value(numbers(found), "accuracy_drop")
+    silenced = replace(found, model=without_state_readout(found.model))
+    assert drop == pytest.approx(word_accuracy_of(found) - word_accuracy_of(silenced))
 
 
-def word_accuracy_of(passes: Callable[[], Iterator[Trace]]) -> float:
+def word_accuracy_of(network: SequenceNetwork) -> float:
     right, real = zip(
         *(
             (trace.logits.argmax(-1) == trace.batch.targets, trace.batch.target_mask)
-            for trace in passes()
+            for trace in network.traces()
         ),
         strict=True,
     )
@@ -351,7 +351,7 @@ def word_accuracy_of(passes: Callable[[], Iterator[Trace]]) -> float:
 
 
 def test_the_whole_path_of_a_network_without_attention_is_the_encoders_then_the_decoders() -> None:
-    network = Network(untrained("ved"), 60)
+    network = SequenceNetwork.of(untrained("ved"), 60)
     encoder, decoder = (path.numpy() for path in network.paths.values())
     path = [*encoder, *decoder]
     adjacent = 0
@@ -367,7 +367,7 @@ def test_the_whole_path_of_a_network_without_attention_is_the_encoders_then_the_
 
 
 def test_the_papers_bound_stands_beside_the_explained_variance_of_one_to_one() -> None:
-    rows = rows_of(Group(FIXED, "aed", 1), [ideal_numbers(FIXED)])
+    rows = rows_of(Wanted(FIXED, "aed", 1), [ideal_numbers(FIXED)])
     printed = {row.published for row in rows if row.name == "explained_variance"}
     assert printed == {0.9}
     assert {row.published for row in rows if row.name != "explained_variance"} == {None}
@@ -375,11 +375,11 @@ def test_the_papers_bound_stands_beside_the_explained_variance_of_one_to_one() -
 
 def test_a_number_that_no_network_has_is_left_out() -> None:
     found = [number._replace(value=math.nan) for number in ideal_numbers(FIXED)]
-    assert rows_of(Group(FIXED, "aed", 2), [found, found]) == []
+    assert rows_of(Wanted(FIXED, "aed", 2), [found, found]) == []
 
 
 def test_pictures_are_few_and_rows_of_attention_sum_to_one() -> None:
-    group = Group(FIXED, "aed", 1)
+    group = Wanted(FIXED, "aed", 1)
     network = ideal_network(FIXED)
     assert len(path_rows(group, network)) == 2 * 2 * (LENGTH + 1)
     for rows in (attention_rows(group, network), example_rows(group, network)):
@@ -393,7 +393,7 @@ def test_pictures_are_few_and_rows_of_attention_sum_to_one() -> None:
 def test_a_number_of_several_networks_is_their_mean_with_an_interval() -> None:
     networks = [numbers(ideal_network(FIXED)) for _ in range(2)]
     changed = [n._replace(value=n.value - 0.02) for n in networks[1]]
-    rows = rows_of(Group(FIXED, "aed", 2), [networks[0], changed])
+    rows = rows_of(Wanted(FIXED, "aed", 2), [networks[0], changed])
     [accuracy] = [row for row in rows if row.name == "word_accuracy"]
     assert (accuracy.value, accuracy.low, accuracy.high) == pytest.approx((0.99, 0.98, 1.0))
     assert accuracy.seeds == (0, 1)

@@ -17,8 +17,7 @@ from attnscope.data.making import write_corpus
 from attnscope.data.parallel_words import ParallelWords, open_words
 from attnscope.errors import UsageError
 from attnscope.models.encoder_decoder import EncoderDecoder
-from attnscope.recipes.aitken import fig4, fig4_measure
-from attnscope.recipes.aitken.escan_units import key
+from attnscope.recipes.aitken import fig4, fig4_measure, fig5
 from attnscope.recipes.aitken.fig4_claims import offset_on_text, translation_terms
 from attnscope.recipes.aitken.fig4_measure import (
     common_words,
@@ -29,8 +28,9 @@ from attnscope.recipes.aitken.fig4_measure import (
     term_numbers,
     variance_numbers,
 )
-from attnscope.recipes.aitken.fig4_units import Translator, translator, word_accuracy
+from attnscope.recipes.aitken.fig4_units import Translator, translator
 from attnscope.recipes.aitken.fig5_measure import TERM_NAMES
+from attnscope.recipes.aitken.groups import key
 from attnscope.recipes.aitken.units import ArchitectureName, context_readout
 from attnscope.recipes.recipe import Lab
 from attnscope.runs.result import Measurement, Result
@@ -48,13 +48,18 @@ def config(**settings: Any) -> fig4.Config:
     return read_settings(fig4.Config, {**fig4.QUICK, "hidden": 24, **settings}, "fig4")
 
 
-def untrained(model: ArchitectureName, source: Any = GRAMMAR, **settings: Any) -> Translator:
-    """Return a network as it is built, without a folder."""
+def trained(model: ArchitectureName, source: Any = GRAMMAR, **settings: Any) -> TrainedUnit:
+    """Return a unit as it is built, without a folder."""
     made = translator(config(**settings), source, model, 0)
     found = TrainedUnit(made, UnitFolder(Path("nowhere")))
     # What `cached_property` would keep once it had read the folder.
     vars(found)["model"] = made.model.build(source, 0).eval().requires_grad_(False)
-    return Translator(found, 120)
+    return found
+
+
+def untrained(model: ArchitectureName, source: Any = GRAMMAR, **settings: Any) -> Translator:
+    """Return its network."""
+    return Translator.of(trained(model, source, **settings), 120)
 
 
 @cache
@@ -100,9 +105,9 @@ def test_pairs_are_read_from_the_command_line() -> None:
 
 
 def test_terms_are_those_of_sentences_with_enough_tokens_on_both_sides() -> None:
-    found = [trace.batch for trace in network("aed").traces(10)]
+    found = [trace.batch for trace in network("aed").of_sentences(10).traces()]
     lengths = [(int(i) - 1, int(o) - 1) for b in found for i, o in _lengths(b)]
-    every = [(int(i) - 1, int(o) - 1) for i, o in _lengths(network("aed").sentences)]
+    every = [(int(i) - 1, int(o) - 1) for i, o in _lengths(network("aed").sequences)]
     assert lengths == [pair for pair in every if min(pair) >= 10]
     assert 0 < len(lengths) < len(every)
     assert sum(len(trace.batch) for trace in network("aed").traces()) == len(every)
@@ -113,7 +118,7 @@ def _lengths(batch: Any) -> list[tuple[Any, Any]]:
 
 
 def test_the_network_is_analysed_on_its_own_words() -> None:
-    own, right = network("aed"), Translator(network("aed").unit, 120, "on")
+    own, right = network("aed"), Translator.of(trained("aed"), 120, "on")
     read = next(own.traces()).batch.decoder_inputs
     assert not read.equal(next(right.traces()).batch.decoder_inputs)
     assert read[:, 1:].equal(next(own.traces()).logits.argmax(-1)[:, :-1])
@@ -121,11 +126,32 @@ def test_the_network_is_analysed_on_its_own_words() -> None:
 
 def test_accuracy_is_of_all_words_up_to_the_end() -> None:
     right = total = 0
-    for trace in Translator(network("aed").unit, 120, "on").traces():
+    for trace in Translator.of(trained("aed"), 120, "on").traces():
         mask = trace.batch.target_mask
         right += int((trace.logits.argmax(-1) == trace.batch.targets)[mask].sum())
         total += int(mask.sum())
-    assert word_accuracy(network("aed").unit, 120, "on") == pytest.approx(right / total)
+    assert Translator.of(trained("aed"), 120, "on").accuracy == pytest.approx(right / total)
+
+
+# Figure 5 shows them again.
+
+
+def test_figure_5_has_the_networks_of_figure_4() -> None:
+    assert fig5.Config().translation == fig4.Config()
+
+
+def test_figure_5_has_all_that_its_claims_ask_of_a_translation() -> None:
+    found = fig5._text_numbers(trained("ao"), config())
+    for wanted in (
+        key("offset_change", of="maximum"),
+        key("width_change"),
+        key("diagonal_change"),
+        key("variance_drop"),
+        key("attention_similarity"),
+        key("term_share", form="raw", term="muD.muE"),
+        key("temporal_profile", step=1, offset=0),
+    ):
+        assert wanted in found
 
 
 # Numbers.

@@ -18,7 +18,7 @@ from attnscope.models.intervention import Permuted
 from attnscope.runs.tensors import load_arrays
 from attnscope.runs.unit import UnitFolder
 from attnscope.scores.attention import Attention
-from attnscope.training import loop, together
+from attnscope.training import loop, stacked, together
 from attnscope.training.loop import train_unit
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import Adam, AitkenAdam
@@ -147,6 +147,17 @@ def test_processes_get_as_many_groups_each(seeds):
     settings = [seeds(range(4), steps=steps) for steps in (7, 8, 9)]
     assert sizes(itertools.chain(*settings[:2]), 2) == [4, 4]
     assert sizes(itertools.chain(*settings), 2) == [2] * 6
+
+
+def test_on_a_gpu_seeds_are_cut_for_idle_processes_alone_and_never_into_single_ones(seeds):
+    def on_a_gpu(*settings):
+        units = [unit for steps in settings for unit in seeds(range(10), steps=steps)]
+        return [unit.model_copy(update={"device": "cuda"}) for unit in units]
+
+    assert sizes(on_a_gpu(7), 1) == [10]
+    assert sizes(on_a_gpu(7), 16) == [2] * 5
+    assert sizes(on_a_gpu(7, 8, 9), 2) == [10] * 3
+    assert sizes(on_a_gpu(7, 8), 4) == [5] * 4
 
 
 def test_a_model_that_cannot_be_stacked_makes_no_group(tiny):
@@ -441,7 +452,7 @@ def diverging(monkeypatch):
     """Let the loss of the unit with seed 0 be infinite from a step on, wherever it is stacked."""
 
     def set_up(step):
-        update, losses = together._Group._update, together.stacked_losses
+        update, losses = together._Group._update, stacked.stacked_losses
         now = []
 
         def remembered(self, number):
@@ -454,7 +465,7 @@ def diverging(monkeypatch):
             return found * torch.where(now[1] & (now[0] >= step), float("inf"), 1.0)
 
         monkeypatch.setattr(together._Group, "_update", remembered)
-        monkeypatch.setattr(together, "stacked_losses", infinite)
+        monkeypatch.setattr(stacked, "stacked_losses", infinite)
 
     return set_up
 

@@ -226,6 +226,7 @@ class _Table:
     chances: Float[Tensor, " phrase"]
 
 
+@cache
 def _table(task: ExtendedScan) -> _Table:
     phrases = task.phrases
     rows = {

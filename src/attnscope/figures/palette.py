@@ -42,6 +42,30 @@ POSITIONS: Final[dict[str, str]] = {
 }
 """Colour of each input position that snell's figure 7 follows."""
 
+SIDES: Final[dict[str, str]] = {
+    "encoder": "#D55E00",  # orange and purple, as in the paper
+    "decoder": "#4B1D73",
+}
+"""Colour of each side of aitken's networks."""
+
+WORDS: Final[dict[str, str]] = {
+    "run": ROLES["control"],
+    "walk": ROLES["mixed"],
+    "jump": "#6B1A28",
+    "left": POSITIONS["next"],
+    "and": "#8FAF62",
+    "twice": "#56B4E9",
+    "<eos>": NEUTRAL,
+}
+"""Colour of each word of eSCAN, and of its translation.
+
+Figures of aitken show no scores and no roles, whose colours these are again: nine more would not
+stay apart from the others. They are apart from each other and from the two sides.
+"""
+
+ARCHITECTURES: Final[dict[str, str]] = {"AED": ROLES["control"], "AO": ROLES["hard"]}
+"""Colour of each of aitken's architectures, where both are in one panel."""
+
 SEQUENTIAL: Final[tuple[str, ...]] = ("#FFFFFF", "#CBCCEA", "#8F90CF", "#524DA9", "#201681")
 """Heat maps: from nothing (paper white) to most (the colour of attention)."""
 

@@ -92,10 +92,12 @@ class GRU(Cell):
 
     def step(self, drive: Drive, state: State) -> State:
         """Return h'."""
-        gate_rows = 2 * self.hidden
-        gates = drive[..., :gate_rows] + product(state, self.recurrent_map[:gate_rows])
-        update, reset = gates.sigmoid().chunk(2, -1)
-        new = drive[..., gate_rows:] + product(reset * state, self.recurrent_map[gate_rows:])
+        # Split and not sliced: the gradients of two parts are put together in one kernel.
+        sizes = [2 * self.hidden, self.hidden]
+        gate_map, new_map = self.recurrent_map.split(sizes)
+        gate_drive, new_drive = drive.split(sizes, -1)
+        update, reset = (gate_drive + product(state, gate_map)).sigmoid().chunk(2, -1)
+        new = new_drive + product(reset * state, new_map)
         return update * state + (1 - update) * new.tanh()
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -48,7 +48,6 @@ class EncoderDecoderSpec(ModelSpec):
     the trace's embeddings.
     """
 
-    stackable: ClassVar[bool] = True
     kind: Literal["encoder-decoder"] = "encoder-decoder"
     architecture: SerializeAsAny[Architecture] = AED()
     cell: CellName = "gru"
@@ -58,6 +57,11 @@ class EncoderDecoderSpec(ModelSpec):
     teacher_forcing: Literal["on", "off"] = Field(
         "on", description="off: the decoder reads its own most probable words"
     )
+
+    @property
+    def stackable(self) -> bool:
+        """Several seeds train as one program."""
+        return True
 
     def build(self, source: Source, seed: int) -> EncoderDecoder:
         """Return the model, initialised from the unit's seed."""

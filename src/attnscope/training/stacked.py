@@ -114,6 +114,49 @@ def stacked_losses(
     return vmap(one)(models.parameters, models.buffers, columns)
 
 
+class Gradients:
+    """Every model's gradient on its own batch, step after step.
+
+    Parameters
+    ----------
+    models, terms, attention
+        As in `stacked_losses`.
+    """
+
+    def __init__(
+        self,
+        models: StackedModels,
+        terms: Sequence[Term],
+        attention: Mapping[str, AttentionRule] | None = None,
+    ) -> None:
+        self.models, self.terms, self.attention = models, terms, attention
+        self.trained = [p for p in models.parameters.values() if p.requires_grad]
+        self.device = next(iter(models.parameters.values())).device
+
+    def __call__(self, columns: Stack) -> Float[Tensor, " model"]:
+        """Leave the gradients in the stacked parameters, and return the losses."""
+        return self.taken({name: column.to(self.device) for name, column in columns.items()})
+
+    @torch.no_grad()
+    def losses(self, columns: Stack) -> Float[Tensor, " model"]:
+        """Return the losses alone."""
+        placed = {name: column.to(self.device) for name, column in columns.items()}
+        return stacked_losses(self.models, placed, self.terms, self.attention)
+
+    def taken(self, columns: Stack) -> Float[Tensor, " model"]:
+        """Do the same with columns that are on the models' device."""
+        losses = stacked_losses(self.models, columns, self.terms, self.attention)
+        # Models do not touch each other: the gradient of their sum is that of each.
+        found = torch.autograd.grad(losses.sum(), self.trained, allow_unused=True)
+        self.put(found)
+        return losses.detach()
+
+    def put(self, found: Sequence[Tensor | None]) -> None:
+        """Leave gradients in the parameters."""
+        for parameter, gradient in zip(self.trained, found, strict=True):
+            parameter.grad = gradient
+
+
 def stacked_step(
     models: StackedModels,
     optimizer: torch.optim.Optimizer,
@@ -133,13 +176,10 @@ def stacked_step(
     clip
         Largest norm of a model's whole gradient; a greater one is scaled down to it.
     """
-    optimizer.zero_grad(set_to_none=True)
-    losses = stacked_losses(models, columns, terms, attention)
-    # Models do not touch each other: the gradient of their sum is that of each.
-    losses.sum().backward()
+    losses = Gradients(models, terms, attention)(columns)
     clip_each(models, clip)
     optimizer.step()
-    return losses.detach()
+    return losses
 
 
 def clip_each(models: StackedModels, limit: float) -> Float[Tensor, " model"]:

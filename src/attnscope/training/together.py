@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -32,8 +32,10 @@ from attnscope.training.loop import (
     made_ready,
     repeatable,
 )
+from attnscope.training.objective import Term
 from attnscope.training.optimizer import optimizer_arrays, restore_optimizer
-from attnscope.training.stacked import stack, stack_batches, stacked_losses
+from attnscope.training.recorded import GRADIENTS
+from attnscope.training.stacked import stack, stack_batches
 from attnscope.training.unit import Unit
 
 _LOSSES_HELD = 100  # as many as of a unit by itself
@@ -42,19 +44,33 @@ _LOSSES_HELD = 100  # as many as of a unit by itself
 def groups(units: Sequence[Unit], jobs: int) -> list[list[Unit]]:
     """Put units together that train as one program; the others are groups of one.
 
-    All seeds of a setting are cut into as many parts as give each of ``jobs`` processes the same
-    number of them: ten seeds for two processes are twice five.
+    On a CPU all seeds of a setting are cut into as many parts as give each of ``jobs`` processes
+    the same number of them: ten seeds for two processes are twice five. On a GPU ten seeds take
+    about as long as one, and are cut only for processes that would have nothing to do.
     """
     alike: dict[str, list[Unit]] = {}
     for unit in units:
         alike.setdefault(_likeness(unit), []).append(unit)
     settings = sum(len(seeds) > 1 for seeds in alike.values())
-    parts = jobs // math.gcd(jobs, settings)
-    return [part for seeds in alike.values() for part in _cut(seeds, parts)]
+    return [
+        part
+        for seeds in alike.values()
+        for part in _cut(seeds, _PARTS[seeds[0].device](len(seeds), jobs, max(settings, 1)))
+    ]
+
+
+# In how many parts some seeds of one of several settings are cut for so many processes, by device.
+# On a GPU a seed by itself would go without what stacked ones have (`attnscope.training.recorded`).
+_PARTS: dict[str, Callable[[int, int, int], int]] = {
+    "cpu": lambda seeds, jobs, settings: jobs // math.gcd(jobs, settings),
+    "cuda": lambda seeds, jobs, settings: max(1, min(seeds // 2, jobs // settings)),
+}
 
 
 def _likeness(unit: Unit) -> str:
-    free = {"seed": None} if unit.model.stackable else {}
+    terms = unit.training.objective
+    stackable = unit.model.stackable and all(term.stackable for term in terms)
+    free = {"seed": None} if stackable else {}
     return fingerprint(unit.config() | free)
 
 
@@ -98,8 +114,9 @@ def train_together(
                 members[number] = _Member(unit, folder, note)
             else:
                 report(unit.training.steps)
+        objective = [term.ready(workspace, units[0].device) for term in units[0].training.objective]
         for first, part in _meeting_points(list(members.values())):
-            _Group(part, first, report, checkpoint_seconds).go()
+            _Group(part, first, objective, report, checkpoint_seconds).go()
         for number, member in members.items():
             outcomes[number] = member.failure
     return outcomes
@@ -166,7 +183,12 @@ class _Group:
     """
 
     def __init__(
-        self, members: list[_Member], first: int, report: Report, checkpoint_seconds: float
+        self,
+        members: list[_Member],
+        first: int,
+        objective: Sequence[Term],
+        report: Report,
+        checkpoint_seconds: float,
     ) -> None:
         self.members, self.first, self.report = members, first, report
         self.checkpoint_seconds = checkpoint_seconds
@@ -176,6 +198,9 @@ class _Group:
         self.models = [member.model for member in members]
         self.stacked = stack(self.models)
         self.optimizer = self.training.optimizer.build_stacked(self.stacked)
+        self.gradients = GRADIENTS[members[0].unit.device](
+            self.stacked, objective, self.training.attention
+        )
         if first > 0:
             states = [member.checkpoints[first] for member in members]
             restore_optimizer(self.optimizer, _joined(states))
@@ -211,27 +236,19 @@ class _Group:
                 member.evaluate(step)
 
     def _update(self, step: int) -> None:
-        training = self.training
+        size = self.training.batch_size
         units = [member.unit for member in self.members]
-        batches = [
-            unit.source.training_batch(unit.seed, step, training.batch_size).to(unit.device)
-            for unit in units
-        ]
-        self.optimizer.zero_grad(set_to_none=True)
-        columns = stack_batches(batches)
-        losses = stacked_losses(self.stacked, columns, training.objective, training.attention)
+        columns = stack_batches([u.source.training_batch(u.seed, step, size) for u in units])
         if time.monotonic() - self.saved_at >= self.checkpoint_seconds:
             self._check_losses(step)
-            values = losses.tolist()
+            values = self.gradients.losses(columns).tolist()
             for number, member in self._running():
                 with _stopped_alone(member):
                     member.demand_finite(values[number], step)
             self._checkpoint(step)
             self.saved_at = time.monotonic()
-        # Models do not touch each other: the gradient of their sum is that of each.
-        losses.sum().backward()
+        self.losses.append(self.gradients(columns))
         self.optimizer.step()
-        self.losses.append(losses.detach())
         if len(self.losses) >= _LOSSES_HELD:
             self._check_losses(step + 1)
 

@@ -34,7 +34,7 @@ RECIPES = (
     Entry(
         "aitken/fig5",
         "temporal terms dominate alignments where attention is close to its mean",
-        "nothing",
+        "corpora",
         700,
         45,
         f"{_HERE}.fig5",

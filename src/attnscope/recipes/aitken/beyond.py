@@ -24,9 +24,10 @@ from attnscope.models.transformer import TransformerSpec
 from attnscope.recipes.aitken.beyond_figures import draw as draw
 from attnscope.recipes.aitken.beyond_findings import average_attention, carried_over
 from attnscope.recipes.aitken.beyond_measure import numbers, path_numbers
-from attnscope.recipes.aitken.beyond_network import Network
-from attnscope.recipes.aitken.escan_units import EscanConfig, Numbers, key, over
+from attnscope.recipes.aitken.beyond_network import HeadedNetwork
+from attnscope.recipes.aitken.escan_units import EscanConfig
 from attnscope.recipes.aitken.fig5_measure import grouped_spearman
+from attnscope.recipes.aitken.groups import Numbers, key, over
 from attnscope.recipes.aitken.shared_claims import MU_MU
 from attnscope.recipes.recipe import Lab, Predicate
 from attnscope.runs.result import Measurement, measured
@@ -150,7 +151,7 @@ def _analysed(
     name: str, task: Source, members: Sequence[TrainedUnit], samples: int, bound: float
 ) -> tuple[list[Measurement], list[int], list[Numbers]]:
     """Return the measurements of networks that differ in their seed, and the accepted ones."""
-    networks = [Network.of(member, samples) for member in members]
+    networks = [HeadedNetwork.of(member, samples) for member in members]
     accuracies = [network.accuracy for network in networks]
     seeds, axes = [network.seed for network in networks], {"model": name}
     good = [x for x, accuracy in zip(networks, accuracies, strict=True) if accuracy >= bound]

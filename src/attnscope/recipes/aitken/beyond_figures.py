@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from attnscope.recipes.aitken.escan_figures import path_panel
+from attnscope.recipes.aitken.escan_figures import dataset_name, path_panel, term_symbols
 from attnscope.recipes.recipe import Charts, Logged
 from attnscope.runs.result import Measurement, Result
 
@@ -52,12 +52,12 @@ def _terms(result: Result, dataset: str, form: str, title: str) -> alt.LayerChar
     terms = [term for term in next(iter(lines.values())) if "+" not in term]
     return heatmap(
         [[line[term] for term in terms] for line in lines.values()],
-        columns=terms,
+        columns=[term_symbols(term) for term in terms],
         rows=list(lines),
-        x_title="term",
+        x_title="term, decoder·encoder",
         y_title="",
         value_title="share",
-        title=f"{dataset}: shares of the terms, {title}",
+        title=f"{dataset_name(dataset)}: shares of the terms, {title}",
         domain=(0.0, 1.0),
         value_format=".2f",
         cell=30,
@@ -66,12 +66,12 @@ def _terms(result: Result, dataset: str, form: str, title: str) -> alt.LayerChar
 
 def _temporal(result: Result, dataset: str) -> alt.LayerChart:
     rows = result.select("term_share", dataset, form="raw", term=_MU_MU)
-    return _dots(rows, "share of absolute contributions", f"{dataset}: μ^D·μ^E")
+    return _dots(rows, "share of absolute contributions", f"{dataset_name(dataset)}: μ·μ")
 
 
 def _accuracies(result: Result) -> alt.LayerChart:
     rows = result.select("word_accuracy")
-    labels = [f"{row.dataset}, {_label(row)}" for row in rows]
+    labels = [f"{dataset_name(row.dataset)}, {_label(row)}" for row in rows]
     return _dots(rows, "word accuracy", "no network was accepted", labels)
 
 
@@ -92,6 +92,8 @@ def _paths(result: Result, dataset: str) -> list[alt.LayerChart]:
     rows = result.select("temporal_path", dataset)
     labels = dict.fromkeys(_label(row) for row in rows)
     return [
-        path_panel([row for row in rows if _label(row) == label], f"{dataset}: {label}")
+        path_panel(
+            [row for row in rows if _label(row) == label], f"{dataset_name(dataset)}: {label}"
+        )
         for label in labels
     ]

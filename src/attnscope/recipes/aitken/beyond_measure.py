@@ -21,15 +21,15 @@ from attnscope.data.escan import VERBS, ExtendedScan
 from attnscope.data.sequence_tasks import OneToOne
 from attnscope.data.source import Source
 from attnscope.models.trace import Site, Trace
-from attnscope.recipes.aitken.beyond_network import Network, word_effects
-from attnscope.recipes.aitken.escan_units import Numbers, key
+from attnscope.recipes.aitken.beyond_network import HeadedNetwork, word_effects
 from attnscope.recipes.aitken.fig5_measure import TERM_NAMES
+from attnscope.recipes.aitken.groups import Numbers, key
 from attnscope.recipes.aitken.shared_claims import THREE
 
 ALL_HEADS = "all"
 
 
-def numbers(network: Network) -> Numbers:
+def numbers(network: HeadedNetwork) -> Numbers:
     """Return every number of a network; which ones there are depends on task and heads alone."""
     return (
         _of_states(network)
@@ -40,7 +40,7 @@ def numbers(network: Network) -> Numbers:
     )
 
 
-def _of_states(network: Network) -> Numbers:
+def _of_states(network: HeadedNetwork) -> Numbers:
     measures: dict[str, Measure] = {}
     functions: dict[str, Callable[[Parts], Ratio]] = {
         "delta_share": delta_share,
@@ -66,7 +66,7 @@ def _side(sides: Sides, name: str) -> Side:
     return side
 
 
-def _of_variance(network: Network) -> Numbers:
+def _of_variance(network: HeadedNetwork) -> Numbers:
     """Return the share of a word's variance that its temporal component takes away."""
     variance = WordVariance(network.states.encoder)
     for trace in network.traces():
@@ -75,7 +75,7 @@ def _of_variance(network: Network) -> Numbers:
     return {key("variance_drop"): variance.drop(excluded=(end,))}
 
 
-def _of_attention(network: Network) -> Numbers:
+def _of_attention(network: HeadedNetwork) -> Numbers:
     """Return what temporal components alone make of attention, and what the mean attention has."""
     means = cell_means(
         attention_cells(trace.sites[CROSS.site], trace.batch.target_mask)
@@ -110,7 +110,7 @@ def _one_head(trace: Trace, head: int) -> Site:
     return Site(site.mask, site.logits[:, one], site.weights[:, one], site.values[:, one])
 
 
-def _of_terms(network: Network) -> Numbers:
+def _of_terms(network: HeadedNetwork) -> Numbers:
     """Return the nine terms' shares, the first three together, and how far the first is ahead."""
     found: Numbers = {}
     for form, share in network.shares.items():
@@ -131,7 +131,7 @@ def dictionary_of(source: Source) -> dict[str, str]:
     return {output: word for word, output in source.pairs} if isinstance(source, OneToOne) else {}
 
 
-def _of_words(network: Network) -> Numbers:
+def _of_words(network: HeadedNetwork) -> Numbers:
     """Return how many output words are raised most by the input component of their translation."""
     right, source = dictionary_of(network.source), network.source
     if not right:
@@ -148,7 +148,7 @@ def _of_words(network: Network) -> Numbers:
     return found
 
 
-def path_numbers(network: Network) -> Numbers:
+def path_numbers(network: HeadedNetwork) -> Numbers:
     """Return the paths of every head's temporal components in the plane of their first axes."""
     found: Numbers = {}
     for rank, head in enumerate(network.order, 1):

@@ -8,9 +8,9 @@ nothing in common but their number: they are put in order by the share of μ^D·
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, cast
+from typing import cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -19,22 +19,18 @@ from torch import Tensor
 from attnscope.analysis.alignment_terms import CROSS
 from attnscope.analysis.decomposition import (
     Components,
-    Decomposition,
     Side,
     Sides,
     View,
-    decompose_views,
-    states_of,
 )
 from attnscope.analysis.term_shares import TermShares, term_shares
 from attnscope.data.batch import Batch
-from attnscope.data.source import Source
 from attnscope.models.decoding import stepper
 from attnscope.models.trace import AttentionModel, Trace
-from attnscope.recipes.aitken.units import accuracy_of, fresh
+from attnscope.recipes.aitken.networks import N, Network, in_batches, sides
+from attnscope.recipes.aitken.units import fresh
 from attnscope.training.trained import TrainedUnit
 
-_ROWS = 100  # sequences of a forward pass
 _COMMON = 0.1  # of all sequences: those that reach a step whose mean is shown
 
 
@@ -53,56 +49,33 @@ def own_words(model: AttentionModel, batch: Batch) -> Batch:
     return replace(batch, decoder_inputs=torch.stack(words, 1))
 
 
-@dataclass(frozen=True)
-class Network:
-    """A network, the fresh sequences it is analysed on, and its components."""
-
-    model: Any
-    source: Source
-    sequences: Batch
-    seed: int = 0
+class HeadedNetwork(Network):
+    """A network of any architecture, with the components of what its heads attend to."""
 
     @classmethod
-    def of(cls, unit: TrainedUnit, samples: int) -> Network:
-        """Return a trained unit's network."""
+    def of(cls: type[N], unit: TrainedUnit, samples: int) -> N:
+        """Return a trained unit's network with its last weights, and fresh sequences."""
         return cls(unit.model, unit.unit.source, fresh(unit, samples), unit.unit.seed)
 
     @cached_property
-    def _batches(self) -> list[Batch]:
-        starts = range(0, len(self.sequences), _ROWS)
-        rows = (self.sequences.rows(slice(start, start + _ROWS)) for start in starts)
-        return [own_words(self.model, batch) for batch in rows]
+    def batches(self) -> list[Batch]:
+        """The sequences of each forward pass, with the network's own words."""
+        return [own_words(self.model, batch) for batch in in_batches(self.sequences)]
 
     def traces(self) -> Iterator[Trace]:
-        """Return a pass over the sequences."""
-        for batch in self._batches:
-            # Not a `with` round the yield: whoever reads would be without gradients as well.
-            yield _without_gradients(self.model, batch)
-
-    @cached_property
-    def accuracy(self) -> float:
-        """The share of its words that are right, up to and with the end word."""
-        return accuracy_of(self.traces())
-
-    @cached_property
-    def _views(self) -> dict[str, Decomposition]:
-        views: dict[str, View] = {"states": states_of, "cross": CROSS, "values": values_of}
-        return decompose_views(self.traces(), views)
+        """Return a pass over the sequences, a few at a time."""
+        for trace in super().traces():
+            yield replace(trace, teacher_forced=False)
 
     @property
-    def states(self) -> Decomposition:
-        """Components of states."""
-        return self._views["states"]
-
-    @property
-    def cross(self) -> Decomposition:
-        """Components of queries and keys."""
-        return self._views["cross"]
+    def views(self) -> dict[str, View]:
+        """What is taken apart."""
+        return super().views | {"values": values_of}
 
     @property
     def values(self) -> Components:
         """Components of what the heads attend to."""
-        return self._views["values"].encoder
+        return self.decompositions["values"].encoder
 
     @cached_property
     def shares(self) -> dict[str, TermShares]:
@@ -124,21 +97,14 @@ class Network:
 
         At steps that enough sequences reach: of a few, the mean is what they happen to say.
         """
-        assert self.cross.decoder is not None
-        sides = {"encoder": self.cross.encoder, "decoder": self.cross.decoder}
         return {
             name: side.temporal[_common(side)].unflatten(-1, (self.heads, -1))[:, head]
-            for name, side in sides.items()
+            for name, side in zip(("encoder", "decoder"), sides(self.cross), strict=True)
         }
 
 
 def _common(side: Components) -> Bool[Tensor, " time"]:
     return side.time_counts >= _COMMON * side.time_counts.max()
-
-
-@torch.no_grad()
-def _without_gradients(model: AttentionModel, batch: Batch) -> Trace:
-    return replace(model.trace(batch), teacher_forced=False)
 
 
 def values_of(trace: Trace) -> Sides:
@@ -149,7 +115,10 @@ def values_of(trace: Trace) -> Sides:
 
 @torch.no_grad()
 def word_effects(
-    network: Network, words: Int[Tensor, " word"], head: int | None = None, sequences: int = 20
+    network: HeadedNetwork,
+    words: Int[Tensor, " word"],
+    head: int | None = None,
+    sequences: int = 20,
 ) -> Float[Tensor, "word output"]:
     """Return by how much a word's input component, added to the context, raises each output.
 

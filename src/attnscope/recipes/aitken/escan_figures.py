@@ -5,26 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from attnscope.figures.palette import SIDES, WORDS
+from attnscope.recipes.aitken.shared_claims import TRANSLATION
 from attnscope.runs.result import Measurement, Result
 
 if TYPE_CHECKING:
     import altair as alt
 
 NAMES = {"aed": "AED", "ao": "AO"}
-# As in the paper: the encoder orange, the decoder purple.
-SIDES = {"encoder": "#D55E00", "decoder": "#7B3FA0"}
-# A word on both sides has one colour.
-WORDS = {
-    "run": "#0072B2",
-    "walk": "#009E73",
-    "jump": "#D55E00",
-    "left": "#9B118B",
-    "and": "#E69F00",
-    "twice": "#56B4E9",
-    "<eos>": "#5F5F63",
-}
 OUTPUTS = {"RUN": "run", "WALK": "walk", "JUMP": "jump", "LTURN": "left", "<eos>": "<eos>"}
-MODEL_COLOURS = {"AED": "#0072B2", "AO": "#DC3A12"}
+
+
+# Of a product the decoder's part stands first.
+_LETTERS = {"muD": "μ", "muE": "μ", "chiD": "χ", "chiE": "χ", "deltahD": "Δh", "deltahE": "Δh"}
+_DATASETS = {"one-to-one-3": "one-to-one", "escan": "eSCAN"}
+
+
+def term_symbols(name: str) -> str:
+    """Return ``muD.chiE+muD.deltahE`` as ``μ·χ + μ·Δh``, and other words as they are."""
+    if "." not in name:
+        return name
+    return " + ".join(
+        "·".join(_LETTERS[part] for part in term.split(".")) for term in name.split("+")
+    )
+
+
+def dataset_name(dataset: str) -> str:
+    """Return a data set's name as the paper has it."""
+    if dataset.endswith(TRANSLATION):
+        return "English–French"
+    return _DATASETS.get(dataset, dataset)
 
 
 def path_panel(rows: Sequence[Measurement], title: str) -> alt.LayerChart:
@@ -67,6 +77,9 @@ _STAR = (
 )
 
 
+_ROOM = 1.25
+
+
 def plane_panel(
     rows: Sequence[Measurement], title: str, colours: Mapping[str, str] = WORDS
 ) -> alt.LayerChart:
@@ -87,13 +100,26 @@ def plane_panel(
     )
     origins = [place for (point, *_), place in places.items() if point == "origin"]
     lines = [end | {"x": x, "y": height} for x, height in origins for end in ends] + ends
+    # Readouts end near the words' own crosses: their names stand above or below.
+    above, below = (
+        [end for _, height in origins for end in ends if (end["y"] >= height) == up]
+        for up in (True, False)
+    )
+    # Room for the names.
+    room = [
+        end | {"x": x + _ROOM * (end["x"] - x), "y": height + _ROOM * (end["y"] - height)}
+        for x, height in origins
+        for end in ends
+    ]
     layers = [
         grouped(dots, panel).mark_circle(size=26, opacity=0.35).encode(y=y),
         grouped(lines, panel).mark_line(strokeWidth=1.6).encode(y=y, detail="word:N"),
         grouped(crosses, panel)
         .mark_point(shape="cross", angle=45, size=110, filled=True, opacity=1)
         .encode(y=y),
-        grouped(ends, panel).mark_text(dy=-7, fontSize=10).encode(y=y, text="word:N"),
+        grouped(above, panel).mark_text(dy=-13, fontSize=10).encode(y=y, text="word:N"),
+        grouped(below, panel).mark_text(dy=14, fontSize=10).encode(y=y, text="word:N"),
+        grouped(room, panel).mark_point(opacity=0, size=0).encode(y=y),
     ]
     return framed(layers, values, panel)
 

@@ -5,83 +5,26 @@ Every function takes a `Network`, whose components are taken once, and gives pla
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnscope.analysis.agreement import argmax_at
-from attnscope.analysis.alignment_terms import CROSS, temporal_alignment
 from attnscope.analysis.components import principal_axes
-from attnscope.analysis.decomposition import Components, Decomposition, decompose_views, states_of
+from attnscope.analysis.decomposition import states_of
 from attnscope.analysis.state_measures import delta_share
 from attnscope.analysis.streaming import Ratio, collect, mean_of
 from attnscope.data.batch import Batch
 from attnscope.data.escan import ExtendedScan
-from attnscope.models.encoder_decoder import EncoderDecoder
 from attnscope.models.trace import Trace
-from attnscope.recipes.aitken.escan_units import Numbers, key
-from attnscope.recipes.aitken.units import analysed, context_readout, traces
-from attnscope.training.trained import TrainedUnit
+from attnscope.recipes.aitken.groups import Numbers, key
+from attnscope.recipes.aitken.networks import Network, paths
+from attnscope.recipes.aitken.units import context_readout
 
 # What of a matrix is drawn as nothing, and not kept.
 _VISIBLE = 0.005
 # States of each word that a figure shows.
 _SHOWN = 12
-
-
-@dataclass(frozen=True)
-class Network:
-    """A trained network, the sequences it is analysed on, and its components."""
-
-    unit: TrainedUnit
-    samples: int
-
-    @cached_property
-    def model(self) -> EncoderDecoder:
-        """The network reading its own words."""
-        return analysed(self.unit)
-
-    def traces(self) -> Iterator[Trace]:
-        """Return a pass over fresh sequences."""
-        return traces(self.unit, self.samples, model=self.model)()
-
-    @cached_property
-    def _views(self) -> dict[str, Decomposition]:
-        return decompose_views(self.traces(), {"states": states_of, "cross": CROSS})
-
-    @property
-    def states(self) -> Decomposition:
-        """Components of states."""
-        return self._views["states"]
-
-    @property
-    def cross(self) -> Decomposition:
-        """Components of queries and keys."""
-        return self._views["cross"]
-
-    @property
-    def decoder(self) -> Components:
-        """Components of decoder states."""
-        assert self.states.decoder is not None
-        return self.states.decoder
-
-    @property
-    def temporal_logits(self) -> Float[Tensor, "out inp"]:
-        """μ^D_s·μ^E_t, where some sequence reaches s and t."""
-        assert self.cross.decoder is not None
-        out, inp = (
-            int((side.time_counts > 0).sum()) for side in (self.cross.decoder, self.cross.encoder)
-        )
-        return temporal_alignment(self.cross)[0, :out, :inp]
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The input words."""
-        return self.unit.unit.source.input_words.words
 
 
 def delta_shares(network: Network) -> Numbers:
@@ -105,7 +48,7 @@ def subphrases(network: Network) -> Numbers:
     Chance is the attention of another sequence, which is about as diagonal; ``uniform`` is that of
     a position drawn at random. Of two-word subphrases the end is the modifier and not the verb.
     """
-    task = network.unit.unit.source
+    task = network.source
     assert isinstance(task, ExtendedScan)
     found = collect(
         network.traces(),
@@ -166,7 +109,7 @@ def _same(task: ExtendedScan, trace: Trace) -> Ratio:
 def example_attention(network: Network) -> Numbers:
     """Return the attention on the first sequence with most kinds of words, and its words."""
     trace = next(network.traces())
-    batch, source = trace.batch, network.unit.unit.source
+    batch, source = trace.batch, network.source
     kinds = torch.zeros(len(batch), len(source.input_words)).scatter(1, batch.inputs, 1.0).sum(1)
     row = int(kinds.argmax())
     inp, out = int(batch.input_lengths[row]), int(batch.target_lengths[row])
@@ -197,8 +140,7 @@ def matrix(name: str, values: Float[Tensor, "out inp"]) -> Numbers:
 
 def temporal_paths(network: Network) -> Numbers:
     """Return temporal components in the plane of their first two principal axes (Fig. 3b)."""
-    both = {"encoder": network.states.encoder, "decoder": network.decoder}
-    sides = {name: side.temporal[side.time_counts > 0] for name, side in both.items()}
+    sides = paths(network.states)
     axes = principal_axes(*sides.values())
     return {
         key("temporal_path", side=side, step=step + 1, pc=pc + 1): value
@@ -221,7 +163,7 @@ def input_plane(network: Network) -> Numbers:
     points = components.words(ids)
     axes = principal_axes(points)
     readout = context_readout(network.model).to(points)
-    outputs = network.unit.unit.source.output_words.words[:-1]  # without SOS, never written
+    outputs = network.source.output_words.words[:-1]  # without SOS, never written
     scale = points.nan_to_num(0.0).norm(dim=-1).max() / readout.norm(dim=-1).max()
     plane = axes.project(scale * readout[: len(outputs)]).tolist()
     origin = axes.project(torch.zeros_like(points[0])).tolist()

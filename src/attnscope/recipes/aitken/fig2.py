@@ -9,6 +9,7 @@ sorting are not the paper's, which gives none.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator
@@ -18,17 +19,17 @@ from attnscope.data.source import Source
 from attnscope.errors import suggestion
 from attnscope.recipes.aitken.fig2_claims import CLAIMS
 from attnscope.recipes.aitken.fig2_measure import numbers, of_attention, rows_of
-from attnscope.recipes.aitken.fig2_network import Group, Network, Picture
+from attnscope.recipes.aitken.fig2_network import Picture, SequenceNetwork
 from attnscope.recipes.aitken.fig2_pictures import (
     attention_rows,
     example_rows,
     path_rows,
     word_rows,
 )
-from attnscope.recipes.aitken.units import KINDS, AitkenConfig, ArchitectureName, fresh, unit
+from attnscope.recipes.aitken.groups import Wanted
+from attnscope.recipes.aitken.units import KINDS, AitkenConfig, ArchitectureName
 from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.runs.result import Measurement, Result
-from attnscope.training.trained import TrainedUnit
 
 __all__ = ["CLAIMS", "HEADLINE", "QUICK", "Config", "draw", "measure"]
 
@@ -84,14 +85,14 @@ QUICK = {
 HEADLINE = ("word_accuracy", "temporal_agreement", "delta_share", "dictionary")
 
 
-def groups(config: Config) -> list[Group]:
-    """Return all networks, those that differ in their seed together."""
+def wanted(config: Config) -> list[tuple[Wanted, tuple[Picture, ...]]]:
+    """Return all networks, those that differ in their seed together, and what is drawn of them."""
     lengths = {"shortest": config.shortest, "longest": config.longest}
     sorted_lengths = {"shortest": config.sorted_shortest, "longest": config.sorted_longest}
     simple = OneToOne(**lengths)
     letters = Sorting(letters=config.letters, **sorted_lengths)
     repeated = Sorting(letters=config.letters, drawn="repeated", **sorted_lengths)
-    # What is drawn of a task's networks; of the others numbers are enough.
+    # Of the others numbers are enough.
     planes: tuple[Picture, ...] = (path_rows, word_rows, attention_rows)
     tasks: list[tuple[SequenceTask, tuple[ArchitectureName, ...], tuple[Picture, ...]]] = [
         (simple, ("aed", "ao", "ved"), planes),
@@ -103,12 +104,12 @@ def groups(config: Config) -> list[Group]:
         (repeated, ("aed",), ()),
     ]
     usual = [
-        Group(task, model, seeds=config.seeds, pictures=pictures)
+        (Wanted(task, model, config.seeds), pictures)
         for task, models, pictures in tasks
         for model in models
     ]
-    others = [
-        Group(simple, model, config.cell_seeds, kind.cell, kind.attention)
+    others: list[tuple[Wanted, tuple[Picture, ...]]] = [
+        (Wanted(simple, model, config.cell_seeds, kind.cell, kind.attention), ())
         for kind in (KINDS[name] for name in config.cells)
         for model in kind.architectures
     ]
@@ -117,44 +118,27 @@ def groups(config: Config) -> list[Group]:
 
 def measure(config: Config, lab: Lab) -> list[Measurement]:
     """Train all networks and take them apart."""
-    wanted = groups(config)
-    units = [
-        unit(
-            group.task,
-            group.model,
-            seed,
-            config=config,
-            cell=group.cell,
-            attention=group.attention,
-        )
-        for group in wanted
-        for seed in range(group.seeds)
-    ]
+    groups = wanted(config)
+    units = [unit for group, _ in groups for unit in group.units(config)]
     trained = iter(lab.train(units, "synthetic tasks"))
     rows: list[Measurement] = []
-    for group in wanted:
-        rows += _group_rows(group, [next(trained) for _ in range(group.seeds)], config.samples)
+    for group, pictures in groups:
+        members = islice(trained, group.seeds)
+        networks = [SequenceNetwork.of(member, config.samples) for member in members]
+        rows += rows_of(group, [numbers(network) for network in networks])
+        rows += [row for picture in pictures for row in picture(group, networks[0])]
+        rows += _rows_by_length(group, networks)
     return rows
 
 
-def _group_rows(group: Group, trained: Sequence[TrainedUnit], samples: int) -> list[Measurement]:
-    networks = [Network(one, samples) for one in trained]
-    rows = rows_of(group, [numbers(network) for network in networks])
-    for picture in group.pictures:
-        rows += picture(group, networks[0])
-    if isinstance(group.task, Reversed) and group.task.shortest < group.task.longest:
-        rows += _rows_by_length(group, trained, samples)
-    return rows
-
-
-def _rows_by_length(
-    group: Group, trained: Sequence[TrainedUnit], samples: int
-) -> list[Measurement]:
-    """Return what sequences of one length show, whose components are then their own."""
-    lengths = fresh(trained[0], samples).target_lengths.unique().tolist()
+def _rows_by_length(group: Wanted, networks: Sequence[SequenceNetwork]) -> list[Measurement]:
+    """Return what reversed sequences of one length show, whose components are then their own."""
+    task = group.task
+    if not isinstance(task, Reversed) or task.shortest == task.longest:
+        return []
     rows: list[Measurement] = []
-    for length in lengths:
-        found = [of_attention(Network(one, samples, length)) for one in trained]
+    for length in networks[0].sequences.target_lengths.unique().tolist():
+        found = [of_attention(network.of_length(length)) for network in networks]
         rows += rows_of(group, found, {"length": length})
     return rows
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from attnscope.recipes.aitken.escan_figures import path_panel, plane_panel
+from attnscope.figures.palette import WORDS
+from attnscope.recipes.aitken.escan_figures import path_panel, plane_panel, term_symbols
 from attnscope.recipes.aitken.fig2_pictures import BOUNDARY
 from attnscope.runs.result import Measurement, Result
 
@@ -24,8 +25,6 @@ NETWORKS = {
     # Last, since it has no attention to show.
     ("one-to-one-3", "ved"): "VED",
 }
-WORDS = ("#0072B2", "#009E73", "#D55E00")
-BOUNDARIES = "#7B3FA0"  # start and end of a sequence: purple, as in the paper
 # Clockwise from the top left, as in Fig. 2h.
 EXAMPLES = {
     "attention": "full attention, h·h",
@@ -33,8 +32,6 @@ EXAMPLES = {
     "deltahD.chiE": "Δh·χ alone",
     "chiD.deltahE": "χ·Δh alone",
 }
-# Of a product the decoder's part stands first.
-SYMBOLS = {"mu": "μ", "chi": "χ", "deltah": "Δh"}
 
 
 def charts(result: Result) -> dict[str, Any]:
@@ -70,7 +67,7 @@ def _plane(rows: Sequence[Measurement], name: str) -> alt.LayerChart:
     from attnscope.figures.panel import Axis, Panel, grouped, y_channel
 
     words = dict.fromkeys(str(row.axes["word"]) for row in rows if row.axes["point"] == "component")
-    colours = dict(zip(words, WORDS, strict=True)) | {BOUNDARY: BOUNDARIES}
+    colours = dict(zip(words, WORDS.values(), strict=False)) | {BOUNDARY: WORDS["<eos>"]}
     light = [row for row in rows if row.axes["point"] != "decoder state"]
     chart = plane_panel(light, f"{name}: input components", colours)
     dark: dict[Any, dict[str, Any]] = {}
@@ -111,7 +108,7 @@ def _sorting(result: Result) -> list[alt.LayerChart]:
     ]
     for form, title in (("centred", "row-centred"), ("raw", "raw")):
         rows = [
-            {"label": _term(str(row.axes["term"])), **row.model_dump()}
+            {"label": term_symbols(str(row.axes["term"])), **row.model_dump()}
             for row in result.select("term_share", examples[0].dataset, model="aed", form=form)
         ]
         axis = Axis("share of absolute contributions", domain=(0, 1))
@@ -119,8 +116,3 @@ def _sorting(result: Result) -> list[alt.LayerChart]:
             dots_with_intervals(rows, axis, label="label", title=f"AED, sorting: terms, {title}")
         )
     return panels
-
-
-def _term(name: str) -> str:
-    """Return ``muD.muE`` as ``μ·μ``."""
-    return "·".join(SYMBOLS[part[:-1]] for part in name.split("."))

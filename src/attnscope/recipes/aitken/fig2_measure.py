@@ -7,13 +7,14 @@ for plain and for learned attention.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from attnscope.analysis.alignment_terms import TERMS, temporal_agreement
+from attnscope.analysis.alignment_terms import temporal_agreement
 from attnscope.analysis.components import (
     PrincipalAxes,
     circle,
@@ -36,17 +37,17 @@ from attnscope.analysis.streaming import Measure, Ratio, collect, mean_of
 from attnscope.analysis.term_shares import term_shares
 from attnscope.claims.published import published_value
 from attnscope.models.trace import Trace
-from attnscope.recipes.aitken.fig2_network import Axes, Group, Network, reached, sides
+from attnscope.recipes.aitken.fig2_network import SequenceNetwork
+from attnscope.recipes.aitken.fig5_measure import TERM_NAMES
+from attnscope.recipes.aitken.groups import Axes, Wanted
+from attnscope.recipes.aitken.networks import reached, sides
 from attnscope.recipes.aitken.units import (
-    accuracy_of,
     context_readout,
-    traces,
     without_state_readout,
     words_right,
 )
 from attnscope.runs.result import Measurement, measured
 
-SYMBOLS = {"temporal": "mu", "word": "chi", "delta": "deltah"}
 SORTING_TERM = "deltahD.chiE"
 # Word accuracy at which one-to-one translation counts as solved (aitken.one-to-one).
 ONE_TO_ONE_SOLVED = 0.99
@@ -60,7 +61,7 @@ class Number(NamedTuple):
     value: float
 
 
-def numbers(network: Network) -> list[Number]:
+def numbers(network: SequenceNetwork) -> list[Number]:
     """Return every number of a network, in an order that depends on its architecture alone."""
     found = [*_of_states(network), *_of_paths(network), *_of_words(network)]
     if network.attends:
@@ -68,7 +69,7 @@ def numbers(network: Network) -> list[Number]:
     return [*found, *_of_whole_path(network)]
 
 
-def _of_states(network: Network) -> list[Number]:
+def _of_states(network: SequenceNetwork) -> list[Number]:
     parts = {"encoder": _encoder_parts(network), "decoder": _decoder_parts(network)}
     functions = {
         "delta_share": delta_share,
@@ -92,13 +93,13 @@ def _of_states(network: Network) -> list[Number]:
     ]
 
 
-def _encoder_parts(network: Network) -> Callable[[Trace], Parts]:
+def _encoder_parts(network: SequenceNetwork) -> Callable[[Trace], Parts]:
     components = network.states.encoder
     return lambda trace: components.split(states_of(trace).encoder)
 
 
-def _decoder_parts(network: Network) -> Callable[[Trace], Parts]:
-    components = sides(network.states)["decoder"]
+def _decoder_parts(network: SequenceNetwork) -> Callable[[Trace], Parts]:
+    components = network.decoder
 
     def split(trace: Trace) -> Parts:
         side = states_of(trace).decoder
@@ -112,7 +113,7 @@ def _composed(measure: Callable[[Parts], Ratio], split: Callable[[Trace], Parts]
     return lambda trace: measure(split(trace))
 
 
-def _of_paths(network: Network) -> list[Number]:
+def _of_paths(network: SequenceNetwork) -> list[Number]:
     """Return how far both paths run round a circle, and how many axes they need."""
     plane, found = network.plane, []
     for side, path in network.paths.items():
@@ -124,9 +125,9 @@ def _of_paths(network: Network) -> list[Number]:
     return found + _explained("temporal", plane)
 
 
-def _of_words(network: Network) -> list[Number]:
+def _of_words(network: SequenceNetwork) -> list[Number]:
     """Return how far input components are from the vertices of a simplex."""
-    words = network.states.encoder.words(network.words)
+    words = network.states.encoder.words(network.ids)
     away = (simplex_cosines(words) + 1 / (len(words) - 1)).abs()
     found = Number("simplex_error", {}, float(away.max()))
     return [found, *_explained("word", principal_axes(words))]
@@ -139,9 +140,9 @@ def _explained(of: str, axes: PrincipalAxes) -> list[Number]:
     ]
 
 
-def of_attention(network: Network) -> list[Number]:
+def of_attention(network: SequenceNetwork) -> list[Number]:
     """Return what temporal components alone make of attention, and how both lie to the gold."""
-    aligned = most_aligned_step(*(reached(side) for side in reversed(sides(network.site).values())))
+    aligned = most_aligned_step(*map(reached, reversed(sides(network.cross))))
 
     def in_line(trace: Trace) -> Ratio:
         gold = trace.batch.gold
@@ -152,7 +153,7 @@ def of_attention(network: Network) -> list[Number]:
         return mean_of(right.masked_fill(unknown, torch.nan))
 
     measures: dict[str, Measure] = {
-        "temporal_agreement": lambda trace: mean_of(temporal_agreement(trace, network.site)),
+        "temporal_agreement": lambda trace: mean_of(temporal_agreement(trace, network.cross)),
         "aligned_steps": in_line,
     }
     weights: dict[str, Callable[[Trace], Tensor]] = {
@@ -184,14 +185,13 @@ def _gold_mass(weights: Callable[[Trace], Tensor], width: int) -> Measure:
     return measure
 
 
-def _of_readout(network: Network) -> list[Number]:
-    words, model = network.words, network.model
+def _of_readout(network: SequenceNetwork) -> list[Number]:
+    words, model = network.ids, network.model
     found = readout_dictionary(context_readout(model), network.states.encoder)[words]
     rows = [Number("dictionary", {}, float((found == words).double().mean()))]
     if model.output.weight.shape[1] > context_readout(model).shape[1]:
         silenced = without_state_readout(model)
-        passes = traces(network.unit, network.samples, model=silenced)
-        drop = accuracy_of(network.traces()) - accuracy_of(passes())
+        drop = network.accuracy - replace(network, model=silenced).accuracy
         halves = model.output.weight.detach().chunk(2, 1)
         rows += [
             Number("accuracy_drop", {"without": "state readout"}, drop),
@@ -200,13 +200,12 @@ def _of_readout(network: Network) -> list[Number]:
     return rows
 
 
-def _of_terms(network: Network) -> list[Number]:
+def _of_terms(network: SequenceNetwork) -> list[Number]:
     """Return the terms' shares, and by how much sorting's (Fig. 2h) exceeds the largest other."""
-    shares = term_shares(network.traces(), network.site)
-    names = [f"{SYMBOLS[decoder]}D.{SYMBOLS[encoder]}E" for decoder, encoder in TERMS]
+    shares = term_shares(network.traces(), network.cross)
     rows = []
     for form, found in shares.items():
-        by_name = dict(zip(names, found.mean[0].tolist(), strict=True))
+        by_name = dict(zip(TERM_NAMES, found.mean[0].tolist(), strict=True))
         rows += [
             Number("term_share", {"form": form, "term": name}, value)
             for name, value in by_name.items()
@@ -216,7 +215,7 @@ def _of_terms(network: Network) -> list[Number]:
     return rows
 
 
-def _of_whole_path(network: Network) -> list[Number]:
+def _of_whole_path(network: SequenceNetwork) -> list[Number]:
     """Return whether the decoder's path goes on where the encoder's ends (Fig. 2e)."""
     encoder, decoder = network.paths.values()
     path = torch.cat([encoder, decoder])
@@ -229,13 +228,13 @@ def _of_whole_path(network: Network) -> list[Number]:
 
 
 def rows_of(
-    group: Group, found: Sequence[Sequence[Number]], extra: Axes | None = None
+    group: Wanted, found: Sequence[Sequence[Number]], extra: Axes | None = None
 ) -> list[Measurement]:
     """Return each number's mean over networks with its interval, where some network has it.
 
     A decoder that always writes the same word, say, has no input components to speak of.
     """
-    rows, dataset, axes = [], group.task.dataset, group.axes | (extra or {})
+    rows, dataset, axes = [], group.task.dataset, {**group.axes, **(extra or {})}
     seeds = range(group.seeds)
     for same in zip(*found, strict=True):
         values = [number.value for number in same]
@@ -244,7 +243,7 @@ def rows_of(
             continue
         name = same[0].name
         printed = _printed(same[0], dataset)
-        rows.append(measured(name, dataset, interval, axes | same[0].axes, seeds, printed))
+        rows.append(measured(name, dataset, interval, {**axes, **same[0].axes}, seeds, printed))
         if name == "word_accuracy":
             rate = rate_interval(sum(x >= ONE_TO_ONE_SOLVED for x in values), len(values))
             rows.append(measured("solved", dataset, rate, axes, seeds))

@@ -18,7 +18,8 @@ from attnscope.analysis.decomposition import states_of
 from attnscope.analysis.state_measures import attention_cells
 from attnscope.analysis.streaming import cell_means
 from attnscope.data.batch import Batch
-from attnscope.recipes.aitken.fig2_network import Axes, Group, Network, sides
+from attnscope.recipes.aitken.fig2_network import SequenceNetwork
+from attnscope.recipes.aitken.groups import Axes, Wanted
 from attnscope.recipes.aitken.units import context_readout
 from attnscope.runs.result import Measurement
 
@@ -35,7 +36,7 @@ EXAMPLE_TERMS = {
 }
 
 
-def path_rows(group: Group, network: Network) -> list[Measurement]:
+def path_rows(group: Wanted, network: SequenceNetwork) -> list[Measurement]:
     """Return the temporal components in the plane of their first two axes."""
     return [
         row
@@ -45,19 +46,19 @@ def path_rows(group: Group, network: Network) -> list[Measurement]:
     ]
 
 
-def word_rows(group: Group, network: Network) -> list[Measurement]:
+def word_rows(group: Wanted, network: SequenceNetwork) -> list[Measurement]:
     """Return input components, readouts and some input-delta components in the words' plane.
 
     The plane's origin is the words' mean. Readouts are directions from there: without their own
     mean, which a softmax does not see, and as long as the components.
     """
-    components = network.states.encoder.words(network.words)
+    components = network.states.encoder.words(network.ids)
     plane = principal_axes(components)
     places = plane.project(components)
-    directions = context_readout(network.model)[network.words].double()
+    directions = context_readout(network.model)[network.ids].double()
     readouts = (directions - directions.mean(0)) @ plane.axes[:2].mT
     readouts = readouts * places.norm(dim=-1).max() / readouts.norm(dim=-1).max()
-    inputs = [_word(network, word) for word in network.words.tolist()]
+    inputs = [_word(network, word) for word in network.ids.tolist()]
     found: list[Point] = [
         ({"point": "origin", "word": BOUNDARY, "number": 0}, [0.0, 0.0]),
         *_numbered("component", inputs, places.tolist()),
@@ -74,12 +75,12 @@ def _numbered(kind: str, words: list[str], points: list[list[float]]) -> Iterato
         yield {"point": kind, "word": word, "number": number}, point
 
 
-def _cloud(network: Network, plane: PrincipalAxes) -> Iterator[Point]:
+def _cloud(network: SequenceNetwork, plane: PrincipalAxes) -> Iterator[Point]:
     """Return some input-delta components of each word that is read, on both sides."""
     trace = next(network.traces())
     kinds = {"encoder": "state", "decoder": "decoder state"}
     for name, side in vars(states_of(trace)).items():
-        parts = sides(network.states)[name].split(side)
+        parts = getattr(network.states, name).split(side)
         for word in side.ids[parts.mask].unique().tolist():
             found = parts.input_delta[parts.mask & (side.ids == word)]
             # Evenly over what was found: early and late steps alike.
@@ -93,14 +94,14 @@ def _cloud(network: Network, plane: PrincipalAxes) -> Iterator[Point]:
             )
 
 
-def _word(network: Network, word: int) -> str:
+def _word(network: SequenceNetwork, word: int) -> str:
     if word >= network.task.end:
         return BOUNDARY
     inputs, outputs = network.task.pairs[word]
     return inputs if inputs == outputs else f"{inputs} → {outputs}"
 
 
-def attention_rows(group: Group, network: Network) -> list[Measurement]:
+def attention_rows(group: Wanted, network: SequenceNetwork) -> list[Measurement]:
     """Return the mean attention, and the mean of what temporal components alone give."""
     if not network.attends:
         return []
@@ -125,14 +126,14 @@ def _real(batch: Batch) -> Bool[Tensor, "batch out inp"]:
     return batch.target_mask[:, :, None] & batch.input_mask[:, None]
 
 
-def example_rows(group: Group, network: Network) -> list[Measurement]:
+def example_rows(group: Wanted, network: SequenceNetwork) -> list[Measurement]:
     """Return the attention of one of the longest sequences, and that of some of its terms."""
     if not network.attends:
         return []
     trace = next(network.traces())
     row = int(trace.batch.target_lengths.argmax())
     batch = trace.batch.rows(slice(row, row + 1)).trimmed()
-    terms = next(_picked(alignment_terms(trace, network.site), row))
+    terms = next(_picked(alignment_terms(trace, network.cross), row))
     out, inp = batch.targets.shape[1], batch.inputs.shape[1]
     weights = {"attention": trace.sites["cross"].weights[row, 0, :out, :inp].double()} | {
         name: (network.scale * terms[TERMS.index(term), :out, :inp]).softmax(-1)
@@ -159,8 +160,8 @@ def _picked(chunks: Iterable[AlignmentTerms], row: int) -> Iterator[Float[Tensor
 
 
 def _matrix(
-    group: Group,
-    network: Network,
+    group: Wanted,
+    network: SequenceNetwork,
     name: str,
     axes: Axes,
     matrix: Float[Tensor, "out inp"],
@@ -176,20 +177,20 @@ def _matrix(
             for place, (column, weight) in enumerate(zip(columns, weights, strict=True), 1)
             if weight == weight
         }
-        at: Axes = axes | {"step": step, "output": line}
+        at: Axes = {**axes, "step": step, "output": line}
         yield _row(group, network, name, at, max(known.values(), default=float("nan")), known)
 
 
 def _point(
-    group: Group, network: Network, name: str, axes: Axes, point: list[float]
+    group: Wanted, network: SequenceNetwork, name: str, axes: Axes, point: list[float]
 ) -> Iterator[Measurement]:
     for number, value in enumerate(point, 1):
-        yield _row(group, network, name, axes | {"pc": number}, round(value, _DIGITS), {})
+        yield _row(group, network, name, {**axes, "pc": number}, round(value, _DIGITS), {})
 
 
 def _row(
-    group: Group,
-    network: Network,
+    group: Wanted,
+    network: SequenceNetwork,
     name: str,
     axes: Axes,
     value: float,
@@ -198,9 +199,9 @@ def _row(
     return Measurement(
         name=name,
         dataset=group.task.dataset,
-        axes=group.axes | axes,
+        axes={**group.axes, **axes},
         found=dict(found),
         value=value,
         n=network.samples,
-        seeds=(network.unit.unit.seed,),
+        seeds=(network.seed,),
     )

@@ -15,19 +15,10 @@ from attnscope.claims.decide import Verdict, all_of, much_greater, share_of, ver
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
 from attnscope.claims.published import published_value
 from attnscope.recipes.aitken import escan_measure as measures
-from attnscope.recipes.aitken.escan_units import (
-    ESCAN_QUICK,
-    MODELS,
-    REACHED,
-    EscanConfig,
-    Group,
-    Numbers,
-    escan_groups,
-    key,
-    of_one,
-    over_networks,
-)
+from attnscope.recipes.aitken.escan_units import ESCAN_QUICK, MODELS, EscanConfig, escan_groups
 from attnscope.recipes.aitken.fig3_figures import draw as draw
+from attnscope.recipes.aitken.groups import REACHED, Group, Numbers, key, of_one, over_networks
+from attnscope.recipes.aitken.networks import Network
 from attnscope.recipes.aitken.shared_claims import ESCAN, delta_small, told
 from attnscope.recipes.recipe import Lab
 from attnscope.runs.result import Measurement, measured
@@ -47,7 +38,7 @@ def measure(config: EscanConfig, lab: Lab) -> list[Measurement]:
     shares: dict[str, list[float]] = {}
     for model, group in groups.items():
         rows += _with_published(group.accuracy_rows(), group)
-        networks = [measures.Network(unit, config.samples) for unit in group.accepted]
+        networks = [Network.of(unit, config.samples) for unit in group.accepted]
         found = [
             measures.delta_shares(network) | measures.subphrases(network) for network in networks
         ]
@@ -71,7 +62,7 @@ def _with_published(rows: list[Measurement], group: Group) -> list[Measurement]:
     ]
 
 
-def _shown(network: measures.Network) -> Numbers:
+def _shown(network: Network) -> Numbers:
     return (
         measures.example_attention(network)
         | measures.temporal_paths(network)

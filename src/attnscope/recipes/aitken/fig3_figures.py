@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from attnscope.figures.palette import ARCHITECTURES
 from attnscope.recipes.aitken.escan_figures import (
-    MODEL_COLOURS,
     NAMES,
     example_panel,
     path_panel,
@@ -51,23 +51,37 @@ def _accuracies(result: Result) -> Any:
     panel = Panel(
         Axis("seed", domain=(-0.5, last + 0.5), ticks=range(last + 1)),
         Axis("word accuracy"),
-        MODEL_COLOURS,
+        ARCHITECTURES,
         "Accuracy of all runs on eSCAN",
         labels="legend",
         guides=[Guide([(-0.5, threshold), (last + 0.5, threshold)], "analysed from here")],
     )
-    return points(rows, panel, x="seed", y="value", group="group")
+    # Intervals without length, which the legend takes its lines from.
+    return points(rows, panel, x="seed", y="value", group="group", low="value", high="value")
+
+
+# Of the most attended position.
+_ATTENDED = {
+    "end": "maximum at its subphrase's end",
+    "end, another sequence's": "at another sequence's end (chance)",
+    "end, two words": "at its end, subphrases of two words",
+    "end, uniform": "at its end, if drawn at random",
+    "the same as the output before": "where the output before has it",
+}
 
 
 def _shares(result: Result) -> Any:
     from attnscope.figures.charts import Axis, dots_with_intervals
 
     rows = [
-        {"label": f"{NAMES[str(row.axes['model'])]}, {row.axes['side']}", **row.model_dump()}
+        {
+            "label": f"{NAMES[str(row.axes['model'])]}: Δh of ‖h − μ‖², {row.axes['side']}",
+            **row.model_dump(),
+        }
         for row in result.select("delta_share")
     ] + [
         {
-            "label": f"{NAMES[str(row.axes['model'])]}, attends to: {row.axes['attended']}",
+            "label": f"{NAMES[str(row.axes['model'])]}: {_ATTENDED[str(row.axes['attended'])]}",
             **row.model_dump(),
         }
         for row in result.select("subphrase")

@@ -10,33 +10,23 @@ from __future__ import annotations
 from attnscope.claims.published import published_value
 from attnscope.data.corpus import Corpus
 from attnscope.recipes.aitken.escan_measure import delta_shares, temporal_paths
-from attnscope.recipes.aitken.escan_units import (
-    Group,
-    Key,
-    Numbers,
-    key,
-    of_one,
-    over,
-    over_networks,
-)
 from attnscope.recipes.aitken.fig4_claims import CLAIMS as CLAIMS
 from attnscope.recipes.aitken.fig4_figures import draw as draw
 from attnscope.recipes.aitken.fig4_measure import (
+    closer_numbers,
     dictionary_numbers,
     example_numbers,
     length_excess,
-    offset_numbers,
+    published_drop,
     temporal_cells,
-    term_numbers,
-    variance_numbers,
 )
 from attnscope.recipes.aitken.fig4_units import (
     TranslationConfig,
     Translator,
+    own_words_row,
     train_translators,
-    word_accuracy,
 )
-from attnscope.recipes.aitken.fig5_measure import similarity
+from attnscope.recipes.aitken.groups import Group, Numbers, of_one, over, over_networks
 from attnscope.recipes.aitken.shared_claims import TRANSLATION
 from attnscope.recipes.recipe import Lab
 from attnscope.runs.result import Measurement, measured
@@ -70,31 +60,32 @@ def measure(config: TranslationConfig, lab: Lab) -> list[Measurement]:
     groups = train_translators(config, lab)
     rows = [_excess(groups[0])]
     for group in groups:
-        networks = [Translator(unit, config.samples) for unit in group.units]
+        networks = [Translator.of(unit, config.samples) for unit in group.units]
         rows += _accuracy_rows(group, config)
         found = [_numbers(network, config) for network in networks]
-        rows += over_networks(group, found, _published(group))
+        rows += over_networks(group, found, published_drop(group))
         rows += of_one(group, _shown(networks[0], config))
     return rows
 
 
 def _accuracy_rows(group: Group, config: TranslationConfig) -> list[Measurement]:
-    """Return the accuracies of networks that read their own words, and of ones read the right."""
-    right = [word_accuracy(unit, config.samples, "on") for unit in group.units]
+    """Return the accuracies at every place of the reference, its end included.
+
+    A network that writes its own words and leaves one out is wrong from there on; reading the right
+    words it is not.
+    """
+    right = [Translator.of(unit, config.samples, "on").accuracy for unit in group.units]
     seeds = [unit.unit.seed for unit in group.units]
     return [
-        group.row("token_accuracy", over(values), {"reads": reads}, seeds)
-        for reads, values in (("right words", right), ("own words", group.accuracies))
+        group.row("token_accuracy", over(right), {"reads": "right words"}, seeds),
+        own_words_row(group),
     ]
 
 
 def _numbers(network: Translator, config: TranslationConfig) -> Numbers:
     return (
-        term_numbers(network, config.shortest)
-        | offset_numbers(network)
-        | variance_numbers(network)
+        closer_numbers(network, config)
         | delta_shares(network)
-        | similarity(network)
         | dictionary_numbers(network, config)
     )
 
@@ -107,21 +98,9 @@ def _shown(network: Translator, config: TranslationConfig) -> Numbers:
     )
 
 
-def _is_paper(group: Group) -> bool:
-    return group.dataset.endswith(TRANSLATION)
-
-
 def _excess(group: Group) -> Measurement:
     printed = published_value("aitken", "text-s4.1", "English-French", "target_length_excess")
-    share = None if printed is None or not _is_paper(group) else printed / 100
+    share = None if printed is None or not group.dataset.endswith(TRANSLATION) else printed / 100
     source = group.wanted.task
     assert isinstance(source, Corpus)
     return measured("target_length_excess", group.dataset, length_excess(source), {}, (), share)
-
-
-def _published(group: Group) -> dict[Key, float]:
-    metric, model = "variance_drop(hE,hE-muE)", str(group.wanted.model).upper()
-    printed = published_value("aitken", "text-s4.1", "English-French", metric, model=model)
-    if printed is None or not _is_paper(group):
-        return {}
-    return {key("variance_drop"): printed / 100}

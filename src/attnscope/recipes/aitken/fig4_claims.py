@@ -11,8 +11,13 @@ from attnscope.claims.decide import Verdict, above, all_of, below
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
 from attnscope.recipes.aitken.escan_units import MODELS
 from attnscope.recipes.aitken.fig4_measure import EARLY
-from attnscope.recipes.aitken.fig4_units import DEVIATION, STAND_IN
-from attnscope.recipes.aitken.shared_claims import MU_MU, dictionary, told, translation_rows
+from attnscope.recipes.aitken.shared_claims import (
+    MU_MU,
+    deviation_of,
+    dictionary,
+    told,
+    translation_rows,
+)
 from attnscope.runs.result import Measurement
 
 # Fixed beforehand, as the catalogue has them.
@@ -58,8 +63,7 @@ def translation_terms(pool: Pool) -> Decision:
         return undecided("needs sentences that are long enough", evidence)
     parts += [above(interval_of(row)) for row in gaps]
     parts += [below(interval_of(row)) for row in late]
-    stand_in = any(row.dataset == STAND_IN for row in gaps)
-    return Decision(all_of(parts), evidence, DEVIATION if stand_in else "")
+    return Decision(all_of(parts), evidence, deviation_of(gaps))
 
 
 def offset_on_text(pool: Pool) -> tuple[Verdict, dict[str, object]]:

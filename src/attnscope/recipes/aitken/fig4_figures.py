@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from attnscope.figures.palette import ARCHITECTURES
 from attnscope.recipes.aitken.escan_figures import (
-    MODEL_COLOURS,
     NAMES,
     path_panel,
     readout_products,
     temporal_panel,
+    term_symbols,
 )
 from attnscope.recipes.aitken.fig5_measure import TERM_NAMES
 from attnscope.recipes.recipe import Charts, Logged
@@ -19,7 +20,6 @@ from attnscope.runs.result import Measurement, Result
 if TYPE_CHECKING:
     import altair as alt
 
-_LETTERS = {"mu": "μ", "chi": "χ", "deltah": "Δh"}
 # A hue for each of the decoder's parts, lighter from the encoder's temporal to its delta part.
 _TERM_COLOURS = (
     *("#201681", "#5B5BB5", "#9C9DD6"),
@@ -50,9 +50,9 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
         "fig4": beside(*panels, columns=4),
         "terms": beside(*(_terms(result, model) for model in NAMES), columns=2),
         "offsets": beside(
-            _by_step(result, "peak_offset", "offset t − s of the maximum"),
-            _by_step(result, "offset_width", "width (standard deviation of t)"),
-            _by_step(result, "diagonal_mass", "attention at t = s"),
+            _by_step(result, "peak_offset", "offset t − s of the maximum", "where it is"),
+            _by_step(result, "offset_width", "width (standard deviation of t)", "how wide it is"),
+            _by_step(result, "diagonal_mass", "attention at t = s", "how diagonal it is"),
             columns=3,
         ),
         "numbers": beside(_numbers(result), _shares(result)),
@@ -83,25 +83,19 @@ def _example(result: Result, model: str, title: str) -> alt.LayerChart:
     )
 
 
-def _name(term: str) -> str:
-    """Return a term's name as in ``μ·Δh``: the decoder's part, then the encoder's."""
-    decoder, encoder = term.split(".")
-    return f"{_LETTERS[decoder.removesuffix('D')]}·{_LETTERS[encoder.removesuffix('E')]}"
-
-
 def _terms(result: Result, model: str) -> alt.LayerChart:
     """Draw the nine shares at each decoder step, of terms as they are."""
     from attnscope.figures.charts import Axis, Panel, band
 
     rows = [
         row
-        for term in TERM_NAMES
-        for row in _curve(result.select("term_share_at", model=model, term=term), _name(term))
+        for term, name in zip(TERM_NAMES, map(term_symbols, TERM_NAMES), strict=True)
+        for row in _curve(result.select("term_share_at", model=model, term=term), name)
     ]
     panel = Panel(
         Axis("decoder step s"),
-        Axis("share of the largest alignments"),
-        dict(zip(map(_name, TERM_NAMES), _TERM_COLOURS, strict=True)),
+        Axis("share of the largest alignments", domain=(0, 1)),
+        dict(zip(map(term_symbols, TERM_NAMES), _TERM_COLOURS, strict=True)),
         f"{NAMES[model]}: the nine terms (decoder·encoder)",
         labels="legend",
         height=240,
@@ -109,7 +103,8 @@ def _terms(result: Result, model: str) -> alt.LayerChart:
     return band(rows, panel, x="x", group="group")
 
 
-def _by_step(result: Result, name: str, title: str) -> alt.LayerChart:
+def _by_step(result: Result, name: str, title: str, what: str) -> alt.LayerChart:
+    """Draw a number of the attention that temporal components alone give, step by step."""
     from attnscope.figures.charts import Axis, Panel, band
 
     rows = [
@@ -117,7 +112,8 @@ def _by_step(result: Result, name: str, title: str) -> alt.LayerChart:
         for model, label in NAMES.items()
         for row in _curve(result.select(name, model=model), label)
     ]
-    panel = Panel(Axis("decoder step s"), Axis(title), MODEL_COLOURS, "Temporal components alone")
+    heading = f"softmax(μ·μ): {what}"
+    panel = Panel(Axis("decoder step s"), Axis(title), ARCHITECTURES, heading)
     return band(rows, panel, x="x", group="group")
 
 
@@ -149,7 +145,7 @@ def _shares(result: Result) -> alt.LayerChart:
     from attnscope.figures.charts import Axis, dots_with_intervals
 
     rows = [
-        {"label": f"{label} {_name(term)}, {form}", **row.model_dump()}
+        {"label": f"{label} {term_symbols(term)}, {form}", **row.model_dump()}
         for model, label in NAMES.items()
         for form in ("raw", "centred")
         for term in TERM_NAMES

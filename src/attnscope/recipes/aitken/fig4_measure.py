@@ -24,15 +24,16 @@ from attnscope.analysis.decomposition import states_of
 from attnscope.analysis.intervals import Interval, sentence_ratio_interval
 from attnscope.analysis.state_measures import WordVariance
 from attnscope.analysis.term_shares import term_shares
+from attnscope.claims.published import published_value
 from attnscope.data.batch import Ids
 from attnscope.data.corpus import Corpus
 from attnscope.data.tokens import SPECIALS
 from attnscope.data.vocabulary import Vocabulary
 from attnscope.recipes.aitken.escan_measure import matrix
-from attnscope.recipes.aitken.escan_units import Key, Numbers, key
 from attnscope.recipes.aitken.fig4_units import TranslationConfig, Translator
-from attnscope.recipes.aitken.fig5_measure import TERM_NAMES
-from attnscope.recipes.aitken.shared_claims import THREE
+from attnscope.recipes.aitken.fig5_measure import TERM_NAMES, common_logits, similarity
+from attnscope.recipes.aitken.groups import Group, Key, Numbers, key
+from attnscope.recipes.aitken.shared_claims import THREE, TRANSLATION
 from attnscope.recipes.aitken.units import context_readout
 
 # Decoder steps s, from 1 on, that the claims call early and late.
@@ -49,6 +50,25 @@ _RESAMPLES = 200
 Step = Float[Tensor, " step"]
 
 
+def closer_numbers(network: Translator, config: TranslationConfig) -> Numbers:
+    """Return what §4.1 says of terms, offsets, variances and the mean attention."""
+    return (
+        term_numbers(network, config.shortest)
+        | offset_numbers(network)
+        | variance_numbers(network)
+        | similarity(network)
+    )
+
+
+def published_drop(group: Group) -> dict[Key, float]:
+    """Return the paper's drop of a word's variance beside its key."""
+    metric, model = "variance_drop(hE,hE-muE)", str(group.wanted.model).upper()
+    printed = published_value("aitken", "text-s4.1", "English-French", metric, model=model)
+    if printed is None or not group.dataset.endswith(TRANSLATION):
+        return {}
+    return {key("variance_drop"): printed / 100}
+
+
 def term_numbers(network: Translator, shortest: int) -> Numbers:
     """Return the nine terms' shares, their mean and (raw) at each step, and what the claim asks.
 
@@ -57,7 +77,7 @@ def term_numbers(network: Translator, shortest: int) -> Numbers:
     """
     found: Numbers = {}
     steps: dict[str, Float[Tensor, "9 step"]] = {}
-    shares = term_shares(network.traces(shortest), network.cross)
+    shares = term_shares(network.of_sentences(shortest).traces(), network.cross)
     for form, share in shares.items():
         values = share.mean[0].tolist()
         for name, value in zip(TERM_NAMES, values, strict=True):
@@ -82,10 +102,7 @@ def term_numbers(network: Translator, shortest: int) -> Numbers:
 
 def temporal_attention(network: Translator) -> Float[Tensor, "out inp"]:
     """Return the attention of temporal components alone, where enough sentences reach both."""
-    assert network.cross.decoder is not None
-    sides = network.cross.decoder, network.cross.encoder
-    out, inp = (int((side.time_counts >= _COMMON * len(network.sentences)).sum()) for side in sides)
-    return network.temporal_logits[:out, :inp].softmax(-1)
+    return common_logits(network).softmax(-1)
 
 
 def offset_numbers(network: Translator) -> Numbers:
@@ -132,7 +149,7 @@ def variance_numbers(network: Translator) -> Numbers:
     often = counts >= _OFTEN
     still = before <= _STILL * before[often].nanmedian()
     left_out = (~often | still).nonzero()[:, 0].tolist()
-    words = network.unit.unit.source.input_words
+    words = network.source.input_words
     outside = [words.id(word) for word in SPECIALS if word in words.words]
     used = set(range(len(counts))) - {*left_out, *outside}
     return {
@@ -148,7 +165,7 @@ def dictionary_numbers(network: Translator, config: TranslationConfig) -> Number
     The share of the asked words for which it is their translation is given only if all of them can
     be asked. Products are those with the readouts of the most common output words and these.
     """
-    source = network.unit.unit.source
+    source = network.source
     assert isinstance(source, Corpus)
     inputs = common_words(source.input_words, _rows(source, "inputs"), config.common)
     outputs = common_words(source.output_words, _rows(source, "targets"), config.common)
@@ -205,7 +222,7 @@ def _rows(source: Corpus, side: str) -> list[Ids]:
 
 def example_numbers(network: Translator, text: str) -> Numbers:
     """Return the attention on a sentence and the words that the network writes (Fig. 4a)."""
-    trace, source = network.example(text), network.unit.unit.source
+    trace, source = network.example(text), network.source
     assert source.boundaries is not None
     written = trace.logits[0].argmax(-1).tolist()
     end = source.boundaries[1]

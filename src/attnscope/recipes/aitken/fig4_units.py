@@ -6,9 +6,7 @@ made here, before any run, and stands in the configuration with its reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,13 +21,15 @@ from attnscope.data.corpus import Corpus
 from attnscope.data.parallel_words import open_words
 from attnscope.errors import UsageError
 from attnscope.models.architectures import AED, Architecture
-from attnscope.models.encoder_decoder import EncoderDecoder, EncoderDecoderSpec
+from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.models.many_words import AOWithRoom
 from attnscope.models.trace import Trace
-from attnscope.recipes.aitken.escan_measure import Network
-from attnscope.recipes.aitken.escan_units import MODELS, Group, Wanted
-from attnscope.recipes.aitken.units import ArchitectureName, accuracy_of, analysed
+from attnscope.recipes.aitken.escan_units import MODELS
+from attnscope.recipes.aitken.groups import Group, Wanted, over
+from attnscope.recipes.aitken.networks import N, Network, in_batches, without_gradients
+from attnscope.recipes.aitken.units import ArchitectureName, analysed
 from attnscope.recipes.recipe import Lab
+from attnscope.runs.result import Measurement
 from attnscope.runs.spec import Settings
 from attnscope.training.optimizer import Adam
 from attnscope.training.trained import TrainedUnit
@@ -40,7 +40,6 @@ DEVIATION = (
     "Tatoeba (157,044 training pairs, median 7 tokens) in place of ParaCrawl (over 30 million)"
 )
 _EVALUATED = 2000  # steps from one evaluation to the next
-_AT_ONCE = 100  # sentences of a forward pass
 
 
 def pairs_of(value: Any) -> Any:
@@ -115,45 +114,38 @@ def translator(
     return Unit(source=source, model=spec, training=training, seed=seed)
 
 
-@dataclass(frozen=True)
 class Translator(Network):
     """A trained translator and the held-out sentences it is analysed on.
 
     Last weights are analysed, so that no sentence has chosen them.
     """
 
-    teacher_forcing: str = "off"
+    @classmethod
+    def of(cls: type[N], unit: TrainedUnit, samples: int, teacher_forcing: str = "off") -> N:
+        """Return a trained unit's network, reading its own words or (``on``) the right ones."""
+        model = analysed(unit).with_teacher_forcing(teacher_forcing)
+        source = unit.unit.source
+        return cls(model, source, source.evaluation_batch(samples), unit.unit.seed)
 
-    @cached_property
-    def model(self) -> EncoderDecoder:
-        """The network, reading its own words or (``on``) the right ones."""
-        return analysed(self.unit).with_teacher_forcing(self.teacher_forcing)
+    @property
+    def batches(self) -> list[Batch]:
+        """The sentences of each forward pass, without needless padding."""
+        return [batch.trimmed() for batch in in_batches(self.sequences)]
 
-    def traces(self, shortest: int = 0) -> Iterator[Trace]:
-        """Return a pass over the sentences with as many tokens on both sides."""
-        batch = self.sentences
-        batch = batch.rows(shorter_side(batch) >= shortest)
-        for start in range(0, len(batch), _AT_ONCE):
-            yield self._run(batch.rows(slice(start, start + _AT_ONCE)).trimmed())
-
-    @cached_property
-    def sentences(self) -> Batch:
-        """All of them."""
-        return self.unit.unit.source.evaluation_batch(self.samples)
+    def of_sentences(self: N, shortest: int) -> N:
+        """Return the network with the sentences that have as many tokens on both sides."""
+        chosen = shorter_side(self.sequences) >= shortest
+        return replace(self, sequences=self.sequences.rows(chosen))
 
     def example(self, text: str) -> Trace:
         """Return the pass over one sentence, of which there is no translation."""
-        source = self.unit.unit.source
+        source = self.source
         assert source.boundaries is not None
         start, inputs = source.boundaries[0], source.encode(text)
-        steps = self.sentences.targets.shape[1]
+        steps = self.sequences.targets.shape[1]
         nothing = [0] * steps
         one = Example(0, inputs, [start, *nothing[1:]], nothing)
-        return self._run(collate([one]))
-
-    @torch.no_grad()
-    def _run(self, batch: Batch) -> Trace:
-        return self.model.trace(batch)
+        return without_gradients(self.model, collate([one]))
 
 
 def train_translators(config: TranslationConfig, lab: Lab) -> list[Group]:
@@ -167,9 +159,15 @@ def train_translators(config: TranslationConfig, lab: Lab) -> list[Group]:
     groups = []
     for model in MODELS:
         members = tuple(islice(trained, config.seeds))
-        accuracies = tuple(word_accuracy(unit, config.samples, "off") for unit in members)
+        accuracies = tuple(Translator.of(unit, config.samples).accuracy for unit in members)
         groups.append(Group(Wanted(source, model, config.seeds), members, accuracies, 0.0))
     return groups
+
+
+def own_words_row(group: Group) -> Measurement:
+    """Return the accuracy of translators that read their own words."""
+    seeds = [unit.unit.seed for unit in group.units]
+    return group.row("token_accuracy", over(group.accuracies), {"reads": "own words"}, seeds)
 
 
 def _demand_long_sentences(config: TranslationConfig, source: Corpus) -> None:
@@ -186,11 +184,3 @@ def _demand_long_sentences(config: TranslationConfig, source: Corpus) -> None:
 def shorter_side(batch: Batch) -> Int[Tensor, " batch"]:
     """Return how many tokens without the end the shorter one of each pair's sides has."""
     return torch.minimum(batch.input_lengths, batch.target_lengths) - 1
-
-
-def word_accuracy(unit: TrainedUnit, samples: int, teacher_forcing: str) -> float:
-    """Return the accuracy at every place of the reference, its end included.
-
-    A network that writes its own words and leaves one out is wrong from there on.
-    """
-    return accuracy_of(Translator(unit, samples, teacher_forcing).traces())

@@ -1,4 +1,4 @@
-"""The claims of figure 5; what is about English-French waits for networks on it."""
+"""The claims of figure 5; what is about English-French is undecided without networks on it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from attnscope.recipes.aitken.shared_claims import (
     THREE,
     average_attention,
     cells,
+    deviation_of,
     dictionary,
     largest_term,
     told,
@@ -84,7 +85,9 @@ def offset(pool: Pool) -> Decision:
         ]
     french, found = offset_on_text(pool)
     evidence |= found
-    return Decision(all_of([*parts, french]), evidence, note="" if found else NO_TRANSLATION)
+    deviation = deviation_of(translation_rows(pool, "offset_change"))
+    note = "" if found else NO_TRANSLATION
+    return Decision(all_of([*parts, french]), evidence, deviation, note)
 
 
 def at_least(row: Measurement, bound: float) -> Verdict:
@@ -120,7 +123,7 @@ def word_variance(pool: Pool) -> Decision:
         gap = difference(_usual(pool, "variance_drop", ESCAN, name)[0], row)
         evidence[f"eSCAN less {row.dataset}, {name}"] = [gap.value, gap.low, gap.high]
         parts.append(above(gap))
-    return Decision(all_of(parts), evidence)
+    return Decision(all_of(parts), evidence, deviation_of(french))
 
 
 def difference(a: Measurement, b: Measurement) -> Interval:

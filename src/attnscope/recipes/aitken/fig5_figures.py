@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from attnscope.recipes.aitken.escan_figures import MODEL_COLOURS, NAMES, readout_products
+from attnscope.figures.palette import ARCHITECTURES, NEUTRAL
+from attnscope.recipes.aitken.escan_figures import (
+    NAMES,
+    dataset_name,
+    readout_products,
+    term_symbols,
+)
 from attnscope.recipes.aitken.fig5_measure import OFFSETS, SHADES
-from attnscope.recipes.aitken.shared_claims import ESCAN, MU_MU, ONE_TO_ONE, THREE, kind_of
+from attnscope.recipes.aitken.shared_claims import ESCAN, MU_MU, ONE_TO_ONE, THREE, USUAL, kind_of
 from attnscope.recipes.recipe import Charts, Logged
 from attnscope.runs.result import Measurement, Result
 
@@ -15,8 +21,9 @@ if TYPE_CHECKING:
     import altair as alt
 
 # Dark, medium and light, as in the paper.
-_SHADES = dict(zip(SHADES, ("#201681", "#8F90CF", "#CBCCEA"), strict=True))
-_TASKS = {"one-to-one": "one-to-one", "reversed": "reversed", "sorting": "sorting", ESCAN: "eSCAN"}
+_SHADES = dict(zip(map(term_symbols, SHADES), ("#201681", "#8F90CF", "#CBCCEA"), strict=True))
+# In the paper's order, then those that it does not show here.
+_TASKS = ("one-to-one", "eSCAN", "English–French", "reversed", "sorting")
 
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
@@ -28,8 +35,8 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     panels = [_bars(result), _variances(result)]
     panels += [
         panel
+        for dataset in (ONE_TO_ONE, ESCAN, *_texts(result))
         for model in NAMES
-        for dataset in (ONE_TO_ONE, ESCAN)
         if (panel := _profile(result, dataset, model)) is not None
     ]
     panels += [_maxima(result, model) for model in NAMES if _of(result, "offset_error", model)]
@@ -46,7 +53,7 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     forms = [_similarity(result, form) for form in ("raw", "centred")]
     charts: dict[str, Any] = {
         "fig5": beside(*panels, columns=2),
-        "similarity": beside(*forms, columns=1),
+        "similarity": beside(*forms, columns=2),
         "shares": _shares(result),
         "accuracy": _accuracies(result),
     }
@@ -56,11 +63,16 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     return charts
 
 
+def _texts(result: Result) -> list[str]:
+    """Return the corpora that were translated."""
+    return list(dict.fromkeys(row.dataset for row in result.select("width_change")))
+
+
 def _accuracies(result: Result) -> alt.LayerChart:
     """Draw the mean accuracy of every kind of network, accepted or not."""
     from attnscope.figures.charts import Axis, dots_with_intervals
 
-    rows = [{"label": _label(row), **row.model_dump()} for row in result.select("word_accuracy")]
+    rows = _labelled(result.select("word_accuracy"))
     axis = Axis("word accuracy", domain=(0, 1))
     return dots_with_intervals(rows, axis, label="label", title="Accuracy of all runs")
 
@@ -73,10 +85,28 @@ def _of(
 
 def _label(row: Measurement) -> str:
     """Return task and architecture in words, and the kind where it is not the usual one."""
-    task = next((name for start, name in _TASKS.items() if row.dataset.startswith(start)), "")
     model, cell, attention = kind_of(row).split()
-    others = [cell] * (cell != "gru") + [attention] * (attention != "dot")
-    return " ".join([task or row.dataset, NAMES[model], *others])
+    others = [cell.upper()] * (cell != "gru") + [attention] * (attention != "dot")
+    return " ".join([_task(row), NAMES[model], *others])
+
+
+def _task(row: Measurement) -> str:
+    name = dataset_name(row.dataset)
+    return next((task for task in _TASKS if name.startswith(task)), name)
+
+
+def _ordered(rows: Sequence[Measurement]) -> list[Measurement]:
+    """Return rows by task; the usual networks of all tasks come before the other kinds."""
+
+    def place(row: Measurement) -> tuple[bool, int]:
+        task = _task(row)
+        return kind_of(row) not in USUAL, _TASKS.index(task) if task in _TASKS else 2
+
+    return sorted(rows, key=place)
+
+
+def _labelled(rows: Sequence[Measurement]) -> list[dict[str, Any]]:
+    return [{"label": _label(row), **row.model_dump()} for row in _ordered(rows)]
 
 
 def _bars(result: Result) -> alt.LayerChart:
@@ -87,15 +117,15 @@ def _bars(result: Result) -> alt.LayerChart:
 
     sums: dict[tuple[str, str], float] = {}
     rows = [row for row in result.select("term_share", form="raw") if row.axes["term"] != THREE]
-    for row in rows:
+    for row in _ordered(rows):
         term = str(row.axes["term"])
         medium = term in ("muD.chiE", "muD.deltahE")
         shade = term if term == MU_MU else list(SHADES)[1 if medium else 2]
-        place = _label(row), shade
+        place = _label(row), term_symbols(shade)
         sums[place] = sums.get(place, 0.0) + (row.value or 0.0)
     order = list(dict.fromkeys(label for label, _ in sums))
     values = [
-        {"label": label, "shade": shade, "share": share, "order": list(SHADES).index(shade)}
+        {"label": label, "shade": shade, "share": share, "order": list(_SHADES).index(shade)}
         for (label, shade), share in sums.items()
     ]
     chart = alt.Chart(data(values)).mark_bar(size=20)
@@ -158,7 +188,7 @@ def _maxima(result: Result, model: str) -> alt.LayerChart:
     panel = Panel(
         Axis("decoder step s", domain=(1, last)),
         Axis("offset t − s of the maximum"),
-        {NAMES[model]: MODEL_COLOURS[NAMES[model]]},
+        {NAMES[model]: ARCHITECTURES[NAMES[model]]},
         f"b  eSCAN {NAMES[model]}: the maximum of μ·μ",
         guides=guides,
     )
@@ -168,7 +198,7 @@ def _maxima(result: Result, model: str) -> alt.LayerChart:
 def _variances(result: Result) -> alt.LayerChart:
     from attnscope.figures.charts import Axis, dots_with_intervals
 
-    rows = [{"label": _label(row), **row.model_dump()} for row in result.select("variance_drop")]
+    rows = _labelled(result.select("variance_drop"))
     axis = Axis("share of a word's variance that μ takes away", domain=(0, 1))
     return dots_with_intervals(rows, axis, label="label", title="c  Word variance")
 
@@ -181,32 +211,33 @@ def _similarity(result: Result, form: str) -> alt.LayerChart:
         (row.dataset, kind_of(row)): row
         for row in result.select("term_share", form=form, term=MU_MU)
     }
-    rows = []
-    for row in result.select("attention_similarity"):
+    rows, colours = [], {}
+    for row in _ordered(result.select("attention_similarity")):
         share = shares[row.dataset, kind_of(row)]
         rows.append({"x": row.value, "group": _label(row), **share.model_dump()})
-    names = [row["group"] for row in rows]
-    palette = (*_COLOURS, *["#5F5F63"] * len(names))
+        pair = _COLOURS.get(_task(row), _COLOURS["English–French"])
+        colours[_label(row)] = pair[list(NAMES).index(str(row.axes["model"]))]
     panel = Panel(
         Axis("overlap of a sequence's attention with the mean attention"),
         Axis("share of μ·μ", domain=(0, 1)),
-        dict(zip(names, palette, strict=False)),
+        colours,
         {"raw": "Terms as they are", "centred": "Row-centred terms"}[form],
         labels="legend",
     )
-    return points(rows, panel, x="x", y="value", group="group", low="low", high="high")
+    chart = points(rows, panel, x="x", y="value", group="group", low="low", high="high")
+    for layer in chart.layer:
+        layer.encoding.color["legend"]["columns"] = 2
+    return chart
 
 
-_COLOURS = (
-    "#0072B2",
-    "#DC3A12",
-    "#009E73",
-    "#E69F00",
-    "#CC79A7",
-    "#56B4E9",
-    "#6B1A28",
-    "#201681",
-)
+# Dark for AED, light for AO.
+_COLOURS = {
+    "one-to-one": ("#0072B2", "#56B4E9"),
+    "reversed": ("#6B1A28", "#CC79A7"),
+    "sorting": ("#603801", "#E69F00"),
+    "eSCAN": ("#00563E", "#009E73"),
+    "English–French": ("#201681", "#8F90CF"),
+}
 
 
 def _shares(result: Result) -> alt.LayerChart:
@@ -217,7 +248,7 @@ def _shares(result: Result) -> alt.LayerChart:
         {"label": f"{_label(row)}, {form}: {name}", **row.model_dump()}
         for form in ("raw", "centred")
         for term, name in names.items()
-        for row in result.select("term_share", form=form, term=term)
+        for row in _ordered(result.select("term_share", form=form, term=term))
     ]
     axis = Axis("share of the largest alignments", domain=(0, 1))
     return dots_with_intervals(rows, axis, label="label", title="Shares, raw and row-centred")
@@ -225,13 +256,12 @@ def _shares(result: Result) -> alt.LayerChart:
 
 def _by_step(result: Result, model: str) -> alt.LayerChart:
     from attnscope.figures.charts import Axis, Panel, band
-    from attnscope.figures.palette import NEUTRAL
 
-    colours = {**_SHADES, list(SHADES)[2]: NEUTRAL}  # The light shade is too light for a line.
+    colours = {**_SHADES, list(_SHADES)[2]: NEUTRAL}  # The light shade is too light for a line.
     rows = [
         row
-        for shade in SHADES
-        for row in _rows(_of(result, "term_share_at", model, shade=shade), "step", shade)
+        for shade, name in zip(SHADES, _SHADES, strict=True)
+        for row in _rows(_of(result, "term_share_at", model, shade=shade), "step", name)
     ]
     panel = Panel(
         Axis("decoder step s"),

@@ -30,8 +30,8 @@ from attnscope.analysis.streaming import cell_means, collect
 from attnscope.analysis.term_shares import term_shares
 from attnscope.data.batch import Batch, prefix_mask
 from attnscope.data.escan import VERBS, ExtendedScan
-from attnscope.recipes.aitken.escan_measure import Network
-from attnscope.recipes.aitken.escan_units import Numbers, key
+from attnscope.recipes.aitken.groups import Numbers, key
+from attnscope.recipes.aitken.networks import Network, sides
 from attnscope.recipes.aitken.shared_claims import MU_MU, THREE
 from attnscope.recipes.aitken.units import context_readout
 
@@ -83,7 +83,7 @@ def variance_drop(network: Network) -> Numbers:
     variance = WordVariance(network.states.encoder)
     for trace in network.traces():
         variance.update(states_of(trace).encoder)
-    end = network.unit.unit.source.input_words.id("<eos>")
+    end = network.source.input_words.id("<eos>")
     return {key("variance_drop"): variance.drop(excluded=(end,))}
 
 
@@ -100,42 +100,49 @@ def offset_numbers(network: Network, lines: Mapping[str, Line]) -> Numbers:
     attention = common_logits(network).softmax(-1)
     peaks = peak_offset(attention).double()
     found = {key("peak_offset", step=step): peak for step, peak in enumerate(peaks.tolist(), 1)}
-    scaled = rows_scaled(attention)
-    for step in range(len(scaled)):
-        for offset in OFFSETS:
-            if 0 <= step + offset < scaled.shape[1]:
-                cell = key("temporal_profile", step=step + 1, offset=offset)
-                found[cell] = float(scaled[step, step + offset])
+    found |= profile(attention)
     for name, line in lines.items():
         length = min(len(line), len(peaks))
-        found[key("offset_spearman", line=name)] = rank_correlation(
-            peaks[:length].numpy(), line[:length].numpy()
+        found[key("offset_spearman", line=name)] = float(
+            rank_correlation(peaks[:length].numpy(), line[:length].numpy())
         )
         error = (peaks[:length] - line[:length]).abs().mean()
         found[key("offset_error", line=name)] = float(error)
     return found
 
 
+def profile(attention: Float[Tensor, "out inp"]) -> Numbers:
+    """Return attention by its offset from s = t, each row scaled to 0 to 1 (Fig. 5b)."""
+    return {
+        key("temporal_profile", step=step + 1, offset=offset): row[step + offset]
+        for step, row in enumerate(rows_scaled(attention).tolist())
+        for offset in OFFSETS
+        if 0 <= step + offset < len(row)
+    }
+
+
 def common_logits(network: Network) -> Float[Tensor, "out inp"]:
     """Return μ^D·μ^E at the steps that enough sequences reach."""
-    assert network.cross.decoder is not None
-    out, inp = (
-        int((side.time_counts >= _COMMON * network.samples).sum())
-        for side in (network.cross.decoder, network.cross.encoder)
+    inp, out = (
+        int((side.time_counts >= _COMMON * network.samples).sum()) for side in sides(network.cross)
     )
     return network.temporal_logits[:out, :inp]
 
 
-def rank_correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Return Spearman's coefficient; a constant follows nothing and has 0."""
-    if len(a) < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
-        return 0.0
-    return float(stats.spearmanr(a, b).statistic)
+def rank_correlation(
+    a: Float[NDArray[np.float64], "item *any"], b: Float[NDArray[np.float64], "item *any"]
+) -> Float[NDArray[np.float64], "*any"]:
+    """Return Spearman's coefficients over the first axis; a constant follows nothing and has 0."""
+    if len(a) < 2:
+        return np.zeros(a.shape[1:])
+    ranks = [stats.rankdata(values, axis=0) - (len(a) + 1) / 2 for values in (a, b)]
+    size = np.sqrt(np.square(ranks).sum(1).prod(0))
+    return np.divide((ranks[0] * ranks[1]).sum(0), size, out=np.zeros(a.shape[1:]), where=size > 0)
 
 
 def dictionary_numbers(network: Network) -> Numbers:
     """Return which input word each readout aligns most with, and all products (Fig. 5d)."""
-    source = network.unit.unit.source
+    source = network.source
     components = network.states.encoder
     readout = context_readout(network.model)
     nearest = [source.input_words.words[i] for i in readout_dictionary(readout, components)]
@@ -168,7 +175,7 @@ def grouped_spearman(
         Where the resamples come from.
     """
     tables = [np.array(pair, np.float64) for pair in pairs]
-    value = rank_correlation(*np.array([table.mean(1) for table in tables]).T)
+    value = float(rank_correlation(*np.array([table.mean(1) for table in tables]).T))
     if any(table.shape[1] < 2 for table in tables):
         return Interval(value, np.nan, np.nan, len(tables))
     drawn = np.stack(
@@ -177,6 +184,6 @@ def grouped_spearman(
             for table in tables
         ]
     )  # group, number, resample
-    found = [rank_correlation(drawn[:, 0, i], drawn[:, 1, i]) for i in range(RESAMPLES)]
+    found = rank_correlation(drawn[:, 0], drawn[:, 1])
     low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(value, float(low), float(high), len(tables))

@@ -1,7 +1,11 @@
 """Figure 6: how AED and AO attend off the diagonal on eSCAN (§4.2).
 
-The alignments of panel b are of sequences without 'and', where T = S. Whether the paper's network
-was trained on those alone is open; here it is trained on all of eSCAN, as for the other panels.
+Of panel b the caption says that the plot "was generated on a subset of eSCAN with T = S", to keep
+the offset between 'twice' and its output constant, and that the same is seen when T ≥ S. That is
+about the sequences shown; of a network trained on them alone neither the text nor the authors' code
+speaks, though §4.2's "which the network has learned to be t = s − 1" would be truest of one. So the
+networks are those of the other panels, trained on all of eSCAN, and are shown sequences without
+'and', where T = S.
 """
 
 from __future__ import annotations
@@ -9,14 +13,7 @@ from __future__ import annotations
 from attnscope.analysis.state_measures import OFFSETS
 from attnscope.claims.decide import above, all_of, below
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
-from attnscope.recipes.aitken.escan_measure import Network
-from attnscope.recipes.aitken.escan_units import (
-    ESCAN_QUICK,
-    EscanConfig,
-    escan_groups,
-    of_one,
-    over_networks,
-)
+from attnscope.recipes.aitken.escan_units import ESCAN_QUICK, EscanConfig, escan_groups
 from attnscope.recipes.aitken.fig5_claims import at_least
 from attnscope.recipes.aitken.fig5_measure import SILENT
 from attnscope.recipes.aitken.fig6_figures import draw as draw
@@ -26,6 +23,8 @@ from attnscope.recipes.aitken.fig6_measure import (
     product_numbers,
     twice_numbers,
 )
+from attnscope.recipes.aitken.groups import of_one, over_networks
+from attnscope.recipes.aitken.networks import Network
 from attnscope.recipes.aitken.shared_claims import ESCAN, told
 from attnscope.recipes.recipe import Lab
 from attnscope.runs.result import Measurement
@@ -43,7 +42,7 @@ def measure(config: EscanConfig, lab: Lab) -> list[Measurement]:
     rows: list[Measurement] = []
     for group in escan_groups(config, lab).values():
         rows += group.accuracy_rows()
-        networks = [Network(unit, config.samples) for unit in group.accepted]
+        networks = [Network.of(unit, config.samples) for unit in group.accepted]
         found = [
             context_numbers(network) | product_numbers(network) | twice_numbers(network)
             for network in networks

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from attnscope.recipes.aitken.escan_figures import NAMES, WORDS, plane_panel
+from attnscope.figures.palette import NEUTRAL, SCORES, WORDS
+from attnscope.recipes.aitken.escan_figures import NAMES, plane_panel
 from attnscope.recipes.recipe import Charts, Logged
 from attnscope.runs.result import Measurement, Result
 
@@ -15,16 +16,16 @@ if TYPE_CHECKING:
 # As in the paper: black, gold, pink and grey.
 _PARTS = {
     "alignment": ("the alignment", "#000000"),
-    "temporal": ("μ·μ", "#E69F00"),
-    "input-delta": ("μ·χ + μ·Δh", "#CC79A7"),
-    "rest": ("the rest", "#5F5F63"),
+    "temporal": ("μ·μ", SCORES["gold"]),
+    "input-delta": ("μ·χ + μ·Δh", SCORES["proxy"]),
+    "rest": ("the rest", NEUTRAL),
 }
 # The verb's colour, lighter.
 _CONTEXTS = {
     **{word: colour for word, colour in WORDS.items() if word not in ("twice", "<eos>")},
     "run twice": "#6FB7E4",
     "walk twice": "#6CD0B0",
-    "jump twice": "#F2A56B",
+    "jump twice": "#C77F8D",
 }
 _CURVES = ("run", "left", "and", "twice")
 
@@ -64,6 +65,7 @@ def _alignment(result: Result, model: str) -> alt.LayerChart:
         Axis("alignment at 'twice'"),
         dict(_PARTS.values()),
         f"b  {NAMES[model]}: s is the step of 'twice', T = S",
+        labels="legend",
     )
     return band(rows, panel, x="x", group="group")
 
@@ -93,6 +95,7 @@ def _by_offset(result: Result, model: str) -> alt.LayerChart:
         Axis("(χ + Δh)·μ of the decoder"),
         {word: WORDS[word] for word in _CURVES},
         f"d  {NAMES[model]}: by offset",
+        labels="legend",
     )
     return band(rows, panel, x="x", group="group")
 
@@ -111,7 +114,12 @@ def _context(result: Result) -> alt.LayerChart:
             where = f", {row.axes['sequences']}" if "sequences" in row.axes else ""
             label = f"{NAMES[str(row.axes['model'])]}: {text}{where}"
             rows.append({"label": label, **row.model_dump()})
-    return dots_with_intervals(rows, Axis("share or silhouette"), label="label", title="'twice'")
+    return dots_with_intervals(
+        rows,
+        Axis("share or silhouette"),
+        label="label",
+        title="What is read and attended to at 'twice'",
+    )
 
 
 def _rows(rows: Sequence[Measurement], group: str) -> list[dict[str, Any]]:

@@ -30,9 +30,9 @@ from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.escan import VERBS, ExtendedScan, Phrase
 from attnscope.data.randomness import generator
 from attnscope.models.trace import Trace
-from attnscope.recipes.aitken.escan_measure import Network
-from attnscope.recipes.aitken.escan_units import Numbers, key
 from attnscope.recipes.aitken.fig5_measure import common_logits
+from attnscope.recipes.aitken.groups import Numbers, key
+from attnscope.recipes.aitken.networks import Network
 
 # A silhouette's time grows with the square of the number of occurrences.
 _OCCURRENCES = 1000
@@ -78,7 +78,7 @@ def _example(task: ExtendedScan, number: int, row: Phrase) -> Example:
 
 def context_numbers(network: Network) -> Numbers:
     """Return whether χ + Δh at 'twice' lies near the verb before it, and clusters by it."""
-    words = network.unit.unit.source.input_words
+    words = network.source.input_words
     found = _at_twice(network)
     verbs = torch.tensor([words.id(verb) for verb in VERBS])
     return {
@@ -89,7 +89,7 @@ def context_numbers(network: Network) -> Numbers:
 
 def _at_twice(network: Network) -> Occurrences:
     """Return the first occurrences of 'twice' over all sequences."""
-    twice = network.unit.unit.source.input_words.id("twice")
+    twice = network.source.input_words.id("twice")
     parts: list[Occurrences] = []
     for trace in network.traces():
         side = states_of(trace).encoder
@@ -151,7 +151,7 @@ def twice_numbers(network: Network) -> Numbers:
 
 def same_length_traces(network: Network, batch_size: int = 100) -> Iterator[Trace]:
     """Yield forward passes over sequences with T = S, of the lengths that were trained on."""
-    task = network.unit.unit.source
+    task = network.source
     assert isinstance(task, ExtendedScan)
     batch = same_length_batch(task, network.samples)
     for start in range(0, len(batch), batch_size):

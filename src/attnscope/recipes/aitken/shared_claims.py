@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 
 from attnscope.claims.decide import Verdict, above, all_of, below, verdict
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
+from attnscope.recipes.aitken.fig4_units import DEVIATION, STAND_IN
 from attnscope.runs.result import Measurement
 
 # The networks of all figures.
@@ -25,7 +26,7 @@ USUAL = ("ved gru none", "aed gru dot", "ao gru dot")
 ONE_TO_ONE = "one-to-one-3"
 ESCAN = "escan"
 TRANSLATION = "en-fr"  # ends the name of an English-French corpus
-NO_TRANSLATION = "the part about English-French waits for aitken/fig4"
+NO_TRANSLATION = "the part about English-French needs the networks of aitken/fig4"
 
 MU_MU = "muD.muE"
 THREE = "muD.muE+muD.chiE+muD.deltahE"
@@ -43,6 +44,11 @@ def told(row: Measurement) -> Told:
 def translation_rows(pool: Pool, name: str) -> list[Measurement]:
     """Return the measurements of a name on an English-French corpus."""
     return [row for row in pool.select(name) if row.dataset.endswith(TRANSLATION)]
+
+
+def deviation_of(rows: Iterable[Measurement]) -> str:
+    """Return how the corpus differs from the paper's, if it stands in for it."""
+    return DEVIATION if any(row.dataset == STAND_IN for row in rows) else ""
 
 
 def kind_of(row: Measurement) -> str:
@@ -116,7 +122,7 @@ def dictionary(pool: Pool) -> Decision:
         _exactly(row, 0.0) for row in silent.values()
     ]
     result, note = _noted(parts, missing)
-    return Decision(result, evidence, note=note)
+    return Decision(result, evidence, deviation_of(french), note)
 
 
 def _exactly(row: Measurement, value: float) -> Verdict:
@@ -204,4 +210,4 @@ def average_attention(pool: Pool) -> Decision:
         return undecided("needs solved runs of at least three tasks", evidence)
     missing = [] if translation_rows(pool, "attention_similarity") else [NO_TRANSLATION]
     result, note = _noted([above(interval_of(rows["raw"]))], missing)
-    return Decision(result, evidence, note=note)
+    return Decision(result, evidence, deviation_of(similar), note)

@@ -8,7 +8,7 @@ authors' divides by the padded length, which makes their L2 penalty weigh about 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -165,47 +165,10 @@ def analysed(unit: TrainedUnit) -> EncoderDecoder:
     return cast(EncoderDecoder, unit.model).with_teacher_forcing("off")
 
 
-Traces = Callable[[], Iterator[Trace]]
-
-
 def fresh(unit: TrainedUnit, count: int) -> Batch:
     """Return held-out sequences beyond those that were evaluated while training."""
     seen = unit.unit.training.examples
     return unit.unit.source.evaluation_batch(seen + count).rows(slice(seen, None))
-
-
-def traces(
-    unit: TrainedUnit,
-    count: int,
-    batch_size: int = 100,
-    *,
-    model: EncoderDecoder | None = None,
-    length: int | None = None,
-) -> Traces:
-    """Return forward passes over fresh sequences, a few at a time; call it once for each pass.
-
-    Parameters
-    ----------
-    model
-        Instead of the analysed one, say with a part of its readout taken away.
-    length
-        Only sequences whose output has this length, EOS included.
-    """
-    network = analysed(unit) if model is None else model
-    batch = fresh(unit, count)
-    batch = batch if length is None else batch.rows(batch.target_lengths == length)
-
-    def run() -> Iterator[Trace]:
-        for start in range(0, len(batch), batch_size):
-            # Not a `with` round the yield: whoever reads would be without gradients as well.
-            yield _without_gradients(network, batch.rows(slice(start, start + batch_size)))
-
-    return run
-
-
-@torch.no_grad()
-def _without_gradients(model: EncoderDecoder, batch: Batch) -> Trace:
-    return model.trace(batch)
 
 
 def words_right(trace: Trace) -> Ratio:
@@ -217,11 +180,6 @@ def words_right(trace: Trace) -> Ratio:
 def accuracy_of(passes: Iterable[Trace]) -> float:
     """Return the word accuracy over forward passes."""
     return collect(passes, {"": words_right})[""].value
-
-
-def word_accuracy(unit: TrainedUnit, count: int = 1000) -> float:
-    """Return the accuracy of the network that writes its own words, on fresh sequences."""
-    return accuracy_of(traces(unit, count)())
 
 
 def context_readout(model: EncoderDecoder) -> Float[Tensor, "output state"]:

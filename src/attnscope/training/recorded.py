@@ -1,0 +1,141 @@
+"""Gradients of stacked models on a GPU as CUDA graphs: a step's kernels are started at once.
+
+A step of an encoder-decoder is a couple of thousand small kernels, which a GPU runs sooner than
+Python can start them. A graph is recorded once for each shape of batches, and reads them from where
+they lay then. What is recorded is losses and gradients; clipping and the optimiser are a few dozen
+kernels more, and stay what they are on a CPU, with their state and their checkpoints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnscope.models.intervention import AttentionRule
+from attnscope.training.objective import Term
+from attnscope.training.stacked import Gradients, Stack, StackedModels
+
+# Steps of a shape that are made without a graph: a GPU loads kernels and makes room when it first
+# needs them, which is not to be recorded.
+_WARM = 3
+# Most graphs of a program; shapes beyond, of a corpus with long and rare sentences, go without.
+_MOST = 32
+
+Work = Callable[[], Tensor]
+
+
+class CudaGraphs:
+    """What is done on the GPU: work on a stream of its own, and recordings that share memory.
+
+    Graphs may share memory because what one leaves is used before another is started.
+    """
+
+    def __init__(self) -> None:
+        self.stream = torch.cuda.Stream()
+        self.pool = torch.cuda.graph_pool_handle()
+
+    def send(self, numbers: Tensor, place: Tensor) -> None:
+        """Copy numbers from the CPU without waiting for it."""
+        place.copy_(numbers.pin_memory(), non_blocking=True)
+
+    def do(self, work: Work) -> Tensor:
+        """Do a piece of work where it would be recorded."""
+        current = torch.cuda.current_stream()
+        self.stream.wait_stream(current)
+        with torch.cuda.stream(self.stream):
+            done = work()
+        current.wait_stream(self.stream)
+        return done
+
+    def record(self, work: Work) -> tuple[Tensor, Callable[[], None]]:
+        """Return what a piece of work returns, which it overwrites each time, and how to do it."""
+        graph = torch.cuda.CUDAGraph()
+        with _no_copies_from_the_host(), torch.cuda.graph(graph, self.pool, self.stream):
+            done = work()
+        return done, graph.replay
+
+
+@contextmanager
+def _no_copies_from_the_host() -> Iterator[None]:
+    """Take the usual kernels instead of the repeatable ones, one of which cannot be recorded.
+
+    It is that of a gather's gradient, which copies a few numbers from the CPU. The losses gather
+    one number of each row, so that the usual one adds every number to 0 and repeats as well.
+    """
+    mode = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("default")
+    try:
+        yield
+    finally:
+        torch.set_deterministic_debug_mode(mode)
+
+
+class RecordedGradients(Gradients):
+    """`Gradients` by graphs; the same numbers.
+
+    Parameters
+    ----------
+    graphs
+        How work is recorded.
+    """
+
+    def __init__(
+        self,
+        models: StackedModels,
+        terms: Sequence[Term],
+        attention: Mapping[str, AttentionRule] | None = None,
+        graphs: CudaGraphs | None = None,
+    ) -> None:
+        super().__init__(models, terms, attention)
+        self.graphs = graphs or CudaGraphs()
+        self.shapes: dict[tuple[torch.Size, ...], _Shape] = {}
+
+    def __call__(self, columns: Stack) -> Float[Tensor, " model"]:
+        """Leave the gradients in the stacked parameters, and return the losses."""
+        shapes = tuple(column.shape for column in columns.values())
+        if shapes not in self.shapes:
+            self.shapes[shapes] = _Shape(self, columns, len(self.shapes) < _MOST)
+        return self.shapes[shapes](columns)
+
+
+class _Shape:
+    """Batches of one shape: where they are copied to, and in time the graph that reads them."""
+
+    def __init__(self, owner: RecordedGradients, columns: Stack, recorded: bool) -> None:
+        self.owner, self.left = owner, _WARM if recorded else -1
+        flat = _in_a_row(columns)
+        # One piece, so that a step has one copy.
+        self.place = torch.empty(flat.shape, dtype=flat.dtype, device=owner.device)
+        sizes = [column.numel() for column in columns.values()]
+        parts = zip(columns.items(), self.place.split(sizes), strict=True)
+        self.columns = {name: part.view(column.shape) for (name, column), part in parts}
+        self.replay: Callable[[], None] | None = None
+        self.losses: Tensor | None = None
+        self.found: list[Tensor | None] = []
+
+    def __call__(self, columns: Stack) -> Float[Tensor, " model"]:
+        owner = self.owner
+        owner.graphs.send(_in_a_row(columns), self.place)
+        if self.left:
+            self.left -= 1
+            return owner.graphs.do(lambda: owner.taken(self.columns))
+        if self.replay is None:
+            self.losses, self.replay = owner.graphs.record(lambda: owner.taken(self.columns))
+            self.found = [parameter.grad for parameter in owner.trained]
+        assert self.losses is not None
+        self.replay()
+        owner.put(self.found)
+        # The next step overwrites them.
+        return self.losses.clone()
+
+
+def _in_a_row(columns: Stack) -> Tensor:
+    return torch.cat([column.flatten() for column in columns.values()])
+
+
+# How the gradients of stacked models are taken, by their device.
+GRADIENTS: dict[str, type[Gradients]] = {"cpu": Gradients, "cuda": RecordedGradients}

@@ -1,0 +1,164 @@
+"""Gradients that are recorded once and done again are those that are worked out each time."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from attnscope.data.batch import Example, collate
+from attnscope.data.corpus import GrammarTranslation
+from attnscope.data.sequence_tasks import OneToOne
+from attnscope.models.architectures import AED, AO, LearnedAttention
+from attnscope.models.encoder_decoder import EncoderDecoderSpec
+from attnscope.training import recorded
+from attnscope.training.loop import repeatable
+from attnscope.training.objective import Likelihood
+from attnscope.training.optimizer import AitkenAdam
+from attnscope.training.recorded import CudaGraphs, RecordedGradients
+from attnscope.training.regulariser import SquaredNorm
+from attnscope.training.stacked import Gradients, stack, stack_batches
+from attnscope.training.together import train_together
+
+SEEDS = (4, 0, 9)
+TERMS = (Likelihood(), SquaredNorm(weight=1e-3))
+TEXT = GrammarTranslation()
+SPECS = {
+    "aed": EncoderDecoderSpec(hidden=5),
+    "aed-lstm-learned": EncoderDecoderSpec(
+        architecture=AED(attention=LearnedAttention(key=3)), cell="lstm", hidden=5
+    ),
+    "ao": EncoderDecoderSpec(architecture=AO(), hidden=5, input_dimension=200),
+    "rows": EncoderDecoderSpec(hidden=5, words="rows"),
+}
+on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+
+class PretendedGraphs(CudaGraphs):
+    """Records on a CPU: what was recorded is done anew, into the numbers it first gave."""
+
+    def __init__(self):
+        self.recorded, self.replayed, self.models = 0, 0, None
+
+    def send(self, numbers, place):
+        place.copy_(numbers)
+
+    def do(self, work):
+        return work()
+
+    def record(self, work):
+        self.recorded += 1
+        parameters = [p for p in self.models.parameters.values() if p.requires_grad]
+        losses = work().clone()
+        kept = [parameter.grad for parameter in parameters]
+        # A recording is not yet done, and whatever it left there has no meaning.
+        for tensor in (losses, *kept):
+            tensor.fill_(torch.nan)
+
+        def replay():
+            self.replayed += 1
+            before = [parameter.grad for parameter in parameters]
+            losses.copy_(work())
+            # A replay writes numbers and knows nothing of who holds them.
+            for parameter, place, held in zip(parameters, kept, before, strict=True):
+                place.copy_(parameter.grad)
+                parameter.grad = held
+
+        return losses, replay
+
+
+def batches(step, size=6):
+    return [TEXT.training_batch(seed, step, size) for seed in SEEDS]
+
+
+def updates(gradients, models, steps):
+    """Train, and return the losses of all steps and the parameters after them."""
+    optimizer = AitkenAdam(clip=0.5).build_stacked(models)
+    losses = []
+    for step in range(steps):
+        losses.append(gradients(stack_batches(batches(step))))
+        optimizer.step()
+    return torch.stack(losses), models.parameters
+
+
+def both(spec, graphs, steps, device="cpu"):
+    """Train without and with recordings from the same start."""
+    plain, other = (
+        stack([spec.build(TEXT, seed).double().to(device) for seed in SEEDS]) for _ in range(2)
+    )
+    if isinstance(graphs, PretendedGraphs):
+        graphs.models = other
+    return (
+        updates(Gradients(plain, TERMS), plain, steps),
+        updates(RecordedGradients(other, TERMS, graphs=graphs), other, steps),
+    )
+
+
+def test_recorded_steps_are_the_plain_ones_whatever_the_width_of_a_batch(monkeypatch):
+    monkeypatch.setattr(recorded, "_WARM", 1)
+    graphs = PretendedGraphs()
+    shapes = {stack_batches(batches(step))["inputs"].shape for step in range(12)}
+    assert len(shapes) > 1
+    (losses, parameters), (found, others) = both(SPECS["aed"], graphs, 12)
+    assert graphs.recorded > 1
+    assert graphs.replayed > graphs.recorded
+    assert found.equal(losses)
+    for name, parameter in parameters.items():
+        assert others[name].equal(parameter), name
+
+
+def test_shapes_beyond_the_most_are_never_recorded(monkeypatch):
+    monkeypatch.setattr(recorded, "_WARM", 0)
+    monkeypatch.setattr(recorded, "_MOST", 0)
+    graphs = PretendedGraphs()
+    (losses, _), (found, _) = both(SPECS["aed"], graphs, 3)
+    assert graphs.recorded == 0
+    assert found.equal(losses)
+
+
+def test_losses_of_a_step_outlive_the_next(monkeypatch):
+    monkeypatch.setattr(recorded, "_WARM", 0)
+    models = stack([SPECS["aed"].build(TEXT, seed) for seed in SEEDS])
+    graphs = PretendedGraphs()
+    graphs.models = models
+    gradients = RecordedGradients(models, TERMS, graphs=graphs)
+    sentences = [
+        collate([Example(0, [word, 1], [1, word], [word, 2])] * 2) for word in (3, 4, 5, 6)
+    ]
+    first, second = (gradients(stack_batches([one] * 3)) for one in sentences[:2])
+    assert graphs.recorded == 1
+    assert not first.equal(second)
+    assert first.equal(gradients(stack_batches([sentences[0]] * 3)))
+
+
+@on_a_gpu
+@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
+def test_a_cuda_graph_makes_the_steps_that_are_made_without_it(spec):
+    with repeatable("cuda"):
+        (losses, parameters), (found, others) = both(spec, None, 12, "cuda")
+    torch.testing.assert_close(found, losses, rtol=0, atol=1e-12)
+    for name, parameter in parameters.items():
+        torch.testing.assert_close(others[name], parameter, rtol=0, atol=1e-12)
+
+
+@on_a_gpu
+def test_units_in_a_cuda_graph_have_the_numbers_of_the_cpu(tiny, tmp_path):
+    units = {
+        device: [
+            tiny(
+                OneToOne(shortest=2, longest=4),
+                EncoderDecoderSpec(hidden=5),
+                seed,
+                steps=20,
+                optimizer=AitkenAdam(clip=0.5),
+                dtype="float64",
+            ).model_copy(update={"device": device})
+            for seed in SEEDS
+        ]
+        for device in ("cpu", "cuda")
+    }
+    for group in units.values():
+        assert train_together(group, tmp_path) == [None] * 3
+    for here, there in zip(*units.values(), strict=True):
+        expected, found = (unit.folder(tmp_path).load_weights("last")[1] for unit in (here, there))
+        for name, weights in expected.items():
+            assert abs(found[name] - weights).max() < 1e-9, name
