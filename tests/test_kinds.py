@@ -73,8 +73,15 @@ def variants():
     ]
 
 
-# What has no default: which corpus a text is.
+# What has no default: which corpus a text is, which unit is imitated.
 NEEDED = {
+    "imitation": {
+        "base": {
+            "source": {"kind": "keyword"},
+            "model": {"kind": "classifier"},
+            "training": {"steps": 1, "batch_size": 1, "evaluate_at": ()},
+        }
+    },
     "labelled-text": {"corpus": "sst"},
     "parallel-text": {"corpus": "multi30k-de-en"},
     "parallel-words": {"corpus": "tatoeba-en-fr"},

@@ -47,7 +47,7 @@ def make(folder: Path, splits: tuple[str, ...] = ("train", "dev"), **meta: objec
 
 
 def test_every_definition_names_a_tokeniser_and_a_data_set_of_the_paper():
-    printed = {row.dataset for row in published("snell")}
+    printed = {row.dataset for paper in ("snell", "sunlu") for row in published(paper)}
     for known in definitions().values():
         assert known.tokens in TOKENISERS
         assert known.published is None or known.published in printed
@@ -65,7 +65,7 @@ def test_the_rules_of_selection_are_those_of_the_paper():
     assert known["ag_news"].tokens == "words-no-numbers"
     assert known["newsgroups"].tokens == "words-no-numbers-split"
     labelled = [entry for entry in known.values() if entry.task == "classification"]
-    assert {entry.validation_limit for entry in labelled} == {4000}
+    assert {entry.validation_limit for entry in labelled if not entry.drawn} == {4000}
 
 
 def test_a_misspelt_name_is_one_sentence_with_the_nearest(places: Path):
@@ -87,7 +87,13 @@ def test_an_own_folder_is_found_by_path_and_by_name_in_the_data_folder(
             validation,
         )
         assert (found.classes, found.deviation, found.published) == ((), "", None)
+        assert (found.test, found.drawn) == ("", ())
         assert locate(found).path == mine
+
+
+def test_an_own_folder_with_both_has_a_validation_and_a_test_part(places: Path):
+    found = definition(make(places / "mine", ("train", "dev", "test")))
+    assert (found.val, found.test) == ("dev", "test")
 
 
 def test_an_own_parallel_folder_goes_from_its_first_language_to_its_second(places: Path):
@@ -211,6 +217,9 @@ def test_every_known_corpus_is_in_the_data_folder_with_its_splits_classes_and_la
     for known in definitions().values():
         folder = locate(known)
         assert folder.kind == known.task
-        assert {known.train, known.val} - {""} <= set(folder.splits)
+        drawn = {name for name, _ in known.drawn}
+        sources = {split for _, part in known.drawn for split in part.of}
+        assert {known.train, known.val, known.test} - {""} <= set(folder.splits) | drawn
+        assert sources <= set(folder.splits)
         assert {name for _, names in known.classes for name in names} <= set(folder.labels)
         assert {known.source, known.target} - {""} <= set(folder.languages)

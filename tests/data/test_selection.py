@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnscope.data.folder import CorpusError, Labelled, Pair
-from attnscope.data.known import CorpusDefinition, definition, definitions
+from attnscope.data.known import CorpusDefinition, Part, definition, definitions
 from attnscope.data.selection import check, select
 from attnscope.data.tokens import TOKENISERS
 from attnscope.errors import UsageError
@@ -82,6 +82,56 @@ def test_texts_of_the_limit_or_longer_and_texts_without_a_word_are_left_out(data
         "val: no word in the text": 1,
         "val: 3 words or more": 2,
     }
+
+
+def test_a_test_part_is_selected_like_the_others_and_moves_the_digest(data: Path):
+    rows = [(0, "a b"), (1, "a b c")]
+    stars(data / "s", train=rows, dev=rows, test=[(2, "x"), (3, "a b c d"), (0, "?")])
+    chosen = select(asked(val="dev", test="test", shorter_than=4), TOKENISERS["words"])
+    assert [row.text for row in chosen.test] == ["x"]
+    assert chosen.dropped == {"test: no word in the text": 1, "test: 4 words or more": 1}
+    before = select(asked(val="dev"), TOKENISERS["words"])
+    assert before.test == ()
+    assert before.digest != chosen.digest
+
+
+PARTS = (
+    ("val", Part(of=("train", "test"), size=10)),
+    ("test", Part(of=("train", "test"), size=6)),
+    ("train", Part(of=("train", "test"))),
+)
+
+
+def test_drawn_parts_have_their_sizes_and_share_no_text(data: Path):
+    rows = [(place % 4, f"t{place}") for place in range(24)]
+    stars(data / "s", train=rows[:20], test=[*rows[20:], (0, "?")])
+    ask = asked(train="train", val="val", test="test", drawn=PARTS)
+    chosen = select(ask, TOKENISERS["words"])
+    parts = [[row.text for row in part] for part in (chosen.train, chosen.val, chosen.test)]
+    assert [len(part) for part in parts] == [8, 10, 6]
+    assert sorted(text for part in parts for text in part) == sorted(text for _, text in rows)
+    assert chosen.dropped == {"test: no word in the text": 1}
+    assert select(ask, TOKENISERS["words"]) == chosen
+
+
+def test_drawn_parts_have_each_class_by_its_share(data: Path):
+    rows = [(0, f"a{place}") for place in range(75)] + [(1, f"b{place}") for place in range(25)]
+    stars(data / "s", train=rows, test=[(0, "unused")])
+    drawn = (("val", Part(of=("train",), size=20)), ("train", Part(of=("train",))))
+    chosen = select(asked(val="val", drawn=drawn, validation_limit=None), str.split)
+    assert [sum(row.label == label for row in chosen.val) for label in (0, 1)] == [15, 5]
+    assert len(chosen.train) == 80
+    # In the order of the files, and no block of them.
+    places = [rows.index((row.label, row.text)) for row in chosen.val]
+    assert places == sorted(places)
+    assert places[:15] != list(range(15))
+
+
+def test_cleaning_is_done_before_words_are_counted(data: Path):
+    rows = [(0, "fine<br /><br />film"), (1, "<BR> <br>")]
+    stars(data / "s", train=rows, test=rows)
+    chosen = select(asked(cleaning="line-breaks"), TOKENISERS["words"])
+    assert [row.text.split() for row in chosen.train] == [["fine", "film"]]
 
 
 def test_at_most_the_limit_of_validation_examples_is_drawn_in_file_order(data: Path):
@@ -237,3 +287,16 @@ def test_stand_ins_have_what_the_rules_leave_of_them():
     assert sizes["amazon"][1] == 4000
     assert sum(sizes["amazon"]) == 21452 + 5600
     assert sizes["yelp"] == (605 + 716 + 2819 + 2678, 77 + 105 + 357 + 327, 1184 + 133)
+
+
+SUNLU = {
+    "sunlu-sst": {"train": (3310, 3610), "val": (428, 444), "test": (912, 909)},
+    "sunlu-20news-1": {"train": (612, 624), "val": (154, 156), "test": (192, 195)},
+}
+
+
+@needs_corpora
+@pytest.mark.parametrize("name", SUNLU)
+def test_the_parts_of_sunlu_have_the_sizes_that_the_paper_prints(name: str):
+    found = check(name)
+    assert {part: tuple(count.of.values()) for part, count in found.selected.items()} == SUNLU[name]

@@ -85,6 +85,31 @@ def plain_words(record: str) -> list[str]:
 # Vocabularies and ids.
 
 
+def test_a_bare_text_has_no_boundaries_and_the_same_words(folders: dict[str, Path]) -> None:
+    bare, marked = labelled(folders, edges="bare"), labelled(folders)
+    assert [ints(e.inputs) for e in bare.training_examples] == [
+        ints(e.inputs[1:-1]) for e in marked.training_examples
+    ]
+    assert bare.encode("good") == marked.encode("good")[1:-1]
+
+
+def test_a_vocabulary_of_all_parts_knows_the_words_of_every_part(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "meta.json").write_text('{"labels": ["a", "b"]}')
+    for split, word in (("train", "one"), ("dev", "two"), ("test", "three")):
+        (folder / f"{split}.jsonl").write_text(f'{{"id": "1", "label": 1, "text": "{word}"}}\n')
+    given = {"min_count": 1, "edges": "bare"}
+    every = open_text(folder, classification=given | {"vocabulary": "all"})
+    assert isinstance(every, LabelledText)
+    assert every.input_words.words[4:] == ("one", "three", "two")
+    assert every.input_words.decode(ints(every.test_examples[0].inputs)) == ["three"]
+    train = open_text(folder, classification=given)
+    assert isinstance(train, LabelledText)
+    assert train.input_words.words[4:] == ("one",)
+    assert train.input_words.decode(ints(train.test_examples[0].inputs)) == ["<unk>"]
+
+
 def test_words_that_occur_three_times_in_the_training_part_have_ids_after_the_specials(
     folders: dict[str, Path],
 ) -> None:

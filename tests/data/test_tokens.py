@@ -1,10 +1,10 @@
-"""The tokenisers of snell A.8."""
+"""The tokenisers of snell A.8 and those of sunlu, and how their texts are cleaned."""
 
 from __future__ import annotations
 
 import pytest
 
-from attnscope.data.tokens import SPECIALS, TOKENISERS, UNKNOWN
+from attnscope.data.tokens import CLEANING, SPECIALS, TOKENISERS, UNKNOWN
 
 
 def test_the_specials_are_those_of_the_authors_code_in_its_order() -> None:
@@ -58,3 +58,25 @@ def test_blanks_leave_a_tokenised_text_as_it_is() -> None:
         "Schläft",
         ".",
     ]
+
+
+def test_plain_words_are_cut_at_every_sign() -> None:
+    found = TOKENISERS["plain-words"]("It's a co-writer's 21st film_noir ...")
+    assert found == ["it", "s", "a", "co", "writer", "s", "21st", "film_noir"]
+
+
+def test_marks_are_kept_once_and_what_has_a_digit_is_one_word() -> None:
+    found = TOKENISERS["words-and-marks-no-numbers"]("Don't!!! 3-2 in the 2nd -- ok")
+    assert found == ["don't", "!", "qqq", "-", "qqq", "in", "the", "qqq", "-", "ok"]
+
+
+def test_a_message_body_has_no_headers_quotes_or_signature() -> None:
+    text = (
+        "From: a@b.c\nSubject: Re: goals\n\nx@y.z writes:\n> They lost.\n\n"
+        "They won twice.\n\n--\nA. Name\n"
+    )
+    assert CLEANING["message-body"](text).split() == ["They", "won", "twice."]
+
+
+def test_line_breaks_of_html_part_words() -> None:
+    assert CLEANING["line-breaks"]("one<br />two<BR>three").split() == ["one", "two", "three"]

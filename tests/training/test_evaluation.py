@@ -13,6 +13,7 @@ from attnscope.data.corpus import GrammarSentiment, GrammarTranslation
 from attnscope.data.tasks import PermutationCopy
 from attnscope.errors import UsageError
 from attnscope.models.classifier import ClassifierSpec
+from attnscope.models.encoders import Recurrent
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.scores.attention import Attention
 from attnscope.scores.probe import LexicalProbe
@@ -40,7 +41,10 @@ def case(request):
     source, spec = {
         "copying": (PermutationCopy(length=5), Seq2SeqSpec(embedding=8, hidden=8)),
         "translation": (GrammarTranslation(), TRANSLATOR),
-        "classification": (GrammarSentiment(), ClassifierSpec(embedding=8, hidden=8)),
+        "classification": (
+            GrammarSentiment(),
+            ClassifierSpec(embedding=8, encoder=Recurrent(hidden=8)),
+        ),
     }[request.param]
     return source, spec.build(source, 0).double(), source.training_batch(0, 0, 9)
 
@@ -123,6 +127,25 @@ class Answer(Metric):
 
     def __call__(self, model, batch, source, split, attention=None) -> float:
         return {"val": 1.0, "train": 2.0}[split] + len(batch)
+
+
+class Answers(Answer):
+    """A metric with several columns."""
+
+    kind: Literal["answers of a test"] = "answers of a test"
+
+    def __call__(self, model, batch, source, split, attention=None) -> dict[str, float]:
+        return {"answer.one": 1.0, "answer.two": 2.0}
+
+
+def test_a_metric_with_several_columns_is_logged_under_each_of_their_names(tmp_path):
+    training = Training(
+        steps=1, batch_size=4, evaluate_at=(), splits=("val", "train"), metrics=(Answers(),)
+    )
+    unit = Unit(source=GrammarTranslation(), model=TRANSLATOR, training=training)
+    for row in train_unit(unit, tmp_path).log:
+        assert (row["answer.one"], row["train.answer.two"]) == (1.0, 2.0)
+        assert "answer" not in row
 
 
 def test_every_split_is_logged_and_its_scores_are_stored(tmp_path):

@@ -107,8 +107,10 @@ def collate(examples: Sequence[Example], pad: int = 0) -> Batch:
     """Pad examples to a batch."""
 
     def padded(rows: Sequence[Ids], fill: int) -> Tensor:
-        tensors = [torch.from_numpy(np.array(row, dtype=np.int64)) for row in rows]
-        return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=fill)
+        lengths = np.array([len(row) for row in rows])
+        table = np.full((len(rows), int(lengths.max())), fill, dtype=np.int64)
+        table[np.arange(table.shape[1]) < lengths[:, None]] = np.concatenate(rows)
+        return torch.from_numpy(table)
 
     return Batch(
         ids=torch.tensor([example.id for example in examples]),

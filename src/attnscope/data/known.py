@@ -25,6 +25,23 @@ from attnscope.runs.spec import Settings
 VALIDATION = ("val", "valid", "validation", "dev", "test")
 
 
+class Part(Settings):
+    """A part of a corpus that is drawn at random from its splits, class by class.
+
+    Parts are drawn in turn, and none has a text of another one.
+
+    Attributes
+    ----------
+    of
+        The splits that it is drawn from.
+    size
+        How many texts, each class having its share of them; None: all that is left.
+    """
+
+    of: tuple[str, ...]
+    size: int | None = None
+
+
 class CorpusDefinition(Settings):
     """What of a corpus folder is used, and how.
 
@@ -40,8 +57,12 @@ class CorpusDefinition(Settings):
         The paper's name of it among the published figures.
     task
         What is learned from it.
-    train, val
-        Names of the splits; ``train`` is empty where there is nothing to train on.
+    train, val, test
+        Names of the splits; ``train`` is empty where there is nothing to train on, ``test`` where
+        nothing is held out beside ``val``.
+    drawn
+        Splits that the folder does not have, and how they are drawn: a paper's own, as nearly as
+        it is known.
     classes
         New label and the old labels it stands for; empty: all labels as they are.
     source, target
@@ -50,8 +71,9 @@ class CorpusDefinition(Settings):
         Texts of as many words or more are left out.
     validation_limit
         How many validation examples are drawn at most.
-    tokens
-        The tokeniser, by its name in `attnscope.data.tokens`.
+    tokens, cleaning
+        The tokeniser, and what is done to a text before it, by their names in
+        `attnscope.data.tokens`.
     deviation
         How it differs from the paper's corpus; empty if it does not.
     """
@@ -63,12 +85,22 @@ class CorpusDefinition(Settings):
     task: Literal["classification", "translation", "alignment"]
     train: str
     val: str
+    test: str = ""
+    drawn: tuple[tuple[str, Part], ...] = ()
     classes: tuple[tuple[str, tuple[str, ...]], ...] = ()
     source: str = ""
     target: str = ""
     shorter_than: int | None = None
     validation_limit: int | None = 4000
-    tokens: Literal["words", "words-no-numbers", "words-no-numbers-split", "blanks"] = "words"
+    tokens: Literal[
+        "words",
+        "plain-words",
+        "words-no-numbers",
+        "words-no-numbers-split",
+        "words-and-marks-no-numbers",
+        "blanks",
+    ] = "words"
+    cleaning: Literal["none", "line-breaks", "message-body"] = "none"
     deviation: str = ""
 
 
@@ -213,7 +245,8 @@ def _listed(entry: CorpusDefinition) -> Listed:
         where = "data folder" if in_data else "cache"
         try:
             told = CorpusFolder.open(found).sizes
-            sizes = (told.get(entry.train), told.get(entry.val))
+            if not entry.drawn:
+                sizes = (told.get(entry.train), told.get(entry.val))
         except CorpusError:
             where += ", malformed"
     elif pinned.holds(entry.folder):
@@ -256,6 +289,7 @@ def _own(folder: CorpusFolder) -> CorpusDefinition:
         task=folder.kind,
         train="" if aligned else "train",
         val=val,
+        test="test" if labelled and val != "test" and "test" in folder.splits else "",
         source=source,
         target=target,
         validation_limit=4000 if labelled else None,

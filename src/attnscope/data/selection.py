@@ -1,7 +1,7 @@
 """What of a corpus is used: the paper's rules of selection (snell A.5, A.8), counted.
 
-Classes, lengths and the sample of validation examples come from the corpus's definition; whatever
-they leave out is counted by its reason.
+Classes, lengths, cleaning, drawn splits and the sample of validation examples come from the
+corpus's definition; whatever they leave out is counted by its reason.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
 from attnscope.data.folder import META, CorpusError, CorpusFolder, Labelled, Pair
 from attnscope.data.known import CorpusDefinition, definition, locate
 from attnscope.data.randomness import generator
-from attnscope.data.tokens import TOKENISERS
+from attnscope.data.tokens import CLEANING, TOKENISERS
 from attnscope.errors import UsageError, suggestion
 
 R = TypeVar("R", Labelled, Pair)
@@ -32,8 +34,9 @@ class Selected(Generic[R]):
 
     Attributes
     ----------
-    train, val
-        Labelled texts, their labels counted among ``labels``, or pairs, in the order of the files.
+    train, val, test
+        Labelled texts, their labels counted among ``labels``, or pairs, in the order of the files;
+        ``test`` is empty where the definition has none.
     labels
         Names of the classes; empty for pairs.
     dropped
@@ -44,6 +47,7 @@ class Selected(Generic[R]):
 
     train: tuple[R, ...]
     val: tuple[R, ...]
+    test: tuple[R, ...]
     labels: tuple[str, ...]
     dropped: Mapping[str, int]
     digest: str
@@ -79,9 +83,15 @@ def select(definition: CorpusDefinition, words: Words) -> Selected[Labelled] | S
     new = _renumbering(definition, folder)
     labels = tuple(label for label, _ in definition.classes) or folder.labels
 
+    clean = CLEANING[definition.cleaning]
+
     def labelled(split: str) -> list[Labelled]:
         texts = folder.labelled(split)
-        kept = [replace(text, label=new[text.label]) for text in texts if text.label in new]
+        kept = [
+            replace(text, label=new[text.label], text=clean(text.text))
+            for text in texts
+            if text.label in new
+        ]
         _count(dropped, definition, split, "class not used", len(texts) - len(kept))
         return kept
 
@@ -96,9 +106,13 @@ def _selected(
     labels: tuple[str, ...],
     dropped: dict[str, int],
 ) -> Selected[R]:
-    parts = []
-    for split in (definition.train, definition.val):
-        kept = _with_words(read(split), texts_of, words, definition, split, dropped)
+    def usable(split: str) -> list[R]:
+        return _with_words(read(split), texts_of, words, definition, split, dropped)
+
+    found = _drawn(definition, usable) if definition.drawn else {}
+    parts: list[tuple[R, ...]] = []
+    for split in filter(None, (definition.train, definition.val, definition.test)):
+        kept = found[split] if split in found else usable(split)
         if split == definition.val:
             kept = _sampled(kept, definition, split, dropped)
         if not kept:
@@ -107,8 +121,45 @@ def _selected(
                 f"({', '.join(f'{count} × {reason}' for reason, count in dropped.items())})."
             )
         parts.append(tuple(kept))
-    train, val = parts
-    return Selected(train, val, labels, dropped, _digest(labels, train, val))
+    train, val = parts[:2]
+    test = parts[2] if definition.test else ()
+    return Selected(train, val, test, labels, dropped, _digest(labels, *parts))
+
+
+def _drawn(definition: CorpusDefinition, read: Callable[[str], list[R]]) -> dict[str, list[R]]:
+    """Draw the definition's parts, those of a given size first; records stay in their order."""
+    splits = dict.fromkeys(split for _, part in definition.drawn for split in part.of)
+    pool = [(split, record) for split in splits for record in read(split)]
+    free = torch.ones(len(pool), dtype=torch.bool)
+    parts = {}
+    for name, part in sorted(definition.drawn, key=lambda item: item[1].size is None):
+        # Pairs have no classes and count as one.
+        classes = torch.tensor(
+            [getattr(record, "label", 0) if split in part.of else -1 for split, record in pool]
+        )
+        classes[~free] = -1
+        chosen = _each_class(classes, part.size, generator("part", definition.name, name))
+        free[chosen] = False
+        parts[name] = [pool[place][1] for place in chosen.tolist()]
+    return parts
+
+
+def _each_class(
+    classes: Int[Tensor, " record"], size: int | None, stream: torch.Generator
+) -> Int[Tensor, " chosen"]:
+    """Choose records at random, each class (from 0) by its share of them, up to rounding."""
+    order = torch.randperm(len(classes), generator=stream)
+    order = order[classes[order] >= 0]
+    if size is None:
+        return order.sort()[0]
+    counts = classes[order].bincount()
+    wanted = counts * min(size, len(order)) / max(len(order), 1)
+    quota = wanted.floor()
+    rest = min(size, len(order)) - int(quota.sum())
+    quota[(wanted - quota).argsort(descending=True, stable=True)[:rest]] += 1
+    grouped = order[classes[order].argsort(stable=True)]
+    members = zip(grouped.split(counts.tolist()), quota.int().tolist(), strict=True)
+    return torch.cat([part[:count] for part, count in members]).sort()[0]
 
 
 def _with_words(
@@ -146,7 +197,8 @@ def _sampled(
 def _count(
     dropped: dict[str, int], definition: CorpusDefinition, split: str, reason: str, count: int
 ) -> None:
-    part = "train" if split == definition.train else "val"
+    names = {definition.test: "test", definition.val: "val", definition.train: "train"}
+    part = names.get(split, split)
     if count:
         dropped[f"{part}: {reason}"] = count
 
@@ -236,6 +288,8 @@ def check(name: str | Path) -> Checked:
         "train": _per_class(selected.train, selected.labels),
         "val": _per_class(selected.val, selected.labels),
     }
+    if selected.test:
+        used["test"] = _per_class(selected.test, selected.labels)
     return Checked(*about, used, selected.dropped, selected.digest)
 
 

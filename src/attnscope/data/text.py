@@ -11,7 +11,7 @@ import sys
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
@@ -51,6 +51,9 @@ class Loaded(Generic[Record]):
     train_records: Sequence[Record]
     val_records: Sequence[Record]
     left_out: dict[str, int]
+    # Of a corpus that has such a part.
+    test: list[Example] = field(default_factory=list, kw_only=True)
+    test_records: Sequence[Record] = field(default=(), kw_only=True)
 
 
 class Text(Corpus):
@@ -92,6 +95,11 @@ class Text(Corpus):
         """What is evaluated on."""
         return self.loaded.val
 
+    @property
+    def test_examples(self) -> Sequence[Example]:
+        """What is held out beside the validation part; nothing where the corpus has no more."""
+        return self.loaded.test
+
     def evaluation_batch(self, count: int, split: str = "val") -> Batch:
         """Return a fixed random part of a split: the first texts of a file may share a label."""
         examples = self.validation_examples
@@ -106,7 +114,13 @@ class LabelledText(Text):
 
     kind: Literal["labelled-text"] = "labelled-text"
     tokens: str = "words"
-    min_count: int = Field(3, ge=1, description="rarer words of the training part are unknown")
+    min_count: int = Field(3, ge=1, description="words rarer in that part are unknown")
+    vocabulary: Literal["train", "all"] = Field(
+        "train", description="the part whose words are known: sunlu has those of all parts"
+    )
+    edges: Literal["marked", "bare"] = Field(
+        "marked", description="whether <bos> and <eos> stand around a text: sunlu has neither"
+    )
     vectors: str = Field("", description="word vectors whose words are kept however rare")
     vectors_digest: str = Field("", description="of their content; filled in by `open_text`")
     bucket_size: int = Field(
@@ -134,8 +148,14 @@ class LabelledText(Text):
         return None
 
     def encode(self, text: str) -> list[int]:
-        """Cut a text into words as the corpus was, with its boundaries."""
-        return self.input_words.encode([BOS, *tokeniser_named(self.tokens)(text), EOS])
+        """Cut a text into words as the corpus was, with its boundaries if it has them."""
+        return self.input_words.encode(_EDGES[self.edges](tokeniser_named(self.tokens)(text)))
+
+
+_EDGES: dict[str, Callable[[list[str]], list[str]]] = {
+    "marked": lambda words: [BOS, *words, EOS],
+    "bare": list,
+}
 
 
 class ParallelText(Text):
@@ -248,14 +268,18 @@ def checked(source: Text, tokens: str) -> Selected[Any]:
 def _load_labelled(source: LabelledText) -> Loaded[Labelled]:
     selected = checked(source, source.tokens)
     cut = tokeniser_named(source.tokens)
-    counts = Counter(word for record in selected.train for word in cut(record.text))
+    beside = {"train": (), "all": (*selected.val, *selected.test)}[source.vocabulary]
+    counted = (*selected.train, *beside)
+    counts = Counter(word for record in counted for word in cut(record.text))
     known = set(read_vectors(source.vectors).words) if source.vectors else set()
     kept = sorted(w for w, count in counts.items() if count >= source.min_count or w in known)
     words = Vocabulary((*SPECIALS, *(word for word in kept if word not in SPECIALS)), UNKNOWN)
 
+    edged = _EDGES[source.edges]
+
     def numbered(records: Sequence[Labelled]) -> list[Example]:
         return [
-            Example(n, as_ids(words.encode([BOS, *cut(record.text), EOS])), [0], [record.label])
+            Example(n, as_ids(words.encode(edged(cut(record.text)))), [0], [record.label])
             for n, record in enumerate(records)
         ]
 
@@ -292,17 +316,29 @@ def _loaded(
     numbered: Callable[[Any], list[Example]],
 ) -> Loaded[Any]:
     """Turn records into examples, and leave out those that are too long."""
-    left_out, parts = dict(selected.dropped), []
+    left_out = dict(selected.dropped)
+    parts: dict[str, list[Example]] = {}
     longest = source.max_length or sys.maxsize
-    for split, records in (("train", selected.train), ("val", selected.val)):
+    held = {"train": selected.train, "val": selected.val, "test": selected.test}
+    for split, records in held.items():
         every = numbered(records)
-        parts.append([e for e in every if max(len(e.inputs), len(e.targets)) <= longest])
-        if not parts[-1]:
+        kept = [e for e in every if max(len(e.inputs), len(e.targets)) <= longest]
+        if records and not kept:
             raise UsageError(f"{source.dataset}: no {split} example has {longest} tokens or fewer.")
-        if len(parts[-1]) < len(every):
-            left_out[f"{split}: more than {longest} tokens"] = len(every) - len(parts[-1])
-    train, val = parts
-    return Loaded(words, selected.labels, train, val, selected.train, selected.val, left_out)
+        if len(kept) < len(every):
+            left_out[f"{split}: more than {longest} tokens"] = len(every) - len(kept)
+        parts[split] = kept
+    return Loaded(
+        words,
+        selected.labels,
+        parts["train"],
+        parts["val"],
+        selected.train,
+        selected.val,
+        left_out,
+        test=parts["test"],
+        test_records=selected.test,
+    )
 
 
 def as_ids(ids: list[int]) -> np.ndarray:

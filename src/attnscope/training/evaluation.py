@@ -51,7 +51,8 @@ def evaluate(
     words = int(batch.target_lengths.sum())
     row = {name: float(torch.stack(parts).sum()) / words for name, parts in sums.items()}
     for metric in training.metrics:
-        row[metric.name] = metric(model, batch, source, split, training.attention)
+        value = metric(model, batch, source, split, training.attention)
+        row |= value if isinstance(value, dict) else {metric.name: value}
     first = batch.rows(slice(training.stored))
     scores = kept_scores(model, first, source, training, training.scores, positions=positions)
     model.train()

@@ -8,13 +8,16 @@ from typing import Any
 import attnscope.data.corpus
 import attnscope.data.escan
 import attnscope.data.parallel_words
+import attnscope.data.polarity
 import attnscope.data.sequence_tasks
 import attnscope.data.tasks
 import attnscope.data.text
 import attnscope.models.architectures
+import attnscope.models.attentions
 import attnscope.models.classifier
 import attnscope.models.embedding
 import attnscope.models.encoder_decoder
+import attnscope.models.encoders
 import attnscope.models.intervention
 import attnscope.models.many_words
 import attnscope.models.proxy
@@ -24,6 +27,9 @@ import attnscope.scores.attention
 import attnscope.scores.probe
 import attnscope.scores.saliency
 import attnscope.training.bleu
+import attnscope.training.gradient_flow
+import attnscope.training.imitation
+import attnscope.training.masking
 import attnscope.training.objective
 import attnscope.training.optimizer
 import attnscope.training.regulariser  # noqa: F401

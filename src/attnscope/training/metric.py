@@ -18,7 +18,7 @@ class Metric(Spec):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name of its column in the log."""
+        """The name of its column in the log, or what the names of its columns start with."""
 
     @abstractmethod
     def __call__(
@@ -28,5 +28,8 @@ class Metric(Spec):
         source: Source,
         split: str,
         attention: Mapping[str, AttentionRule] | None = None,
-    ) -> float:
-        """Return its value on the first examples of a split, which ``batch`` holds."""
+    ) -> float | dict[str, float]:
+        """Return its value on the first examples of a split, which ``batch`` holds.
+
+        A metric with several columns returns them by their names, which start with its own.
+        """
