@@ -27,7 +27,28 @@ TEXT: dict[str, Any] = {
     "proxy_translation_epochs": 1,
 }
 ESCAN: dict[str, Any] = {"escan_steps": 4, "hidden": 8, "samples": 30, "examples": 10}
+TUTEK: dict[str, Any] = {"most_steps": 2, "seeds": 1, "hidden": 4, "deltas": [1], "etas": [1]}
+SUNLU: dict[str, Any] = {
+    "epochs": 1,
+    "batch_size": 1000,
+    "embedding": 8,
+    "hidden": 8,
+    "lstm_hidden": 4,
+}
 TINY: dict[str, dict[str, Any]] = {
+    "sunlu/gradient-flow": {"problems": 2, "seeds": 2, "texts": 50},
+    "sunlu/table2": SUNLU,
+    "sunlu/scores": SUNLU | {"shown": 5, "listed": 2},
+    "sunlu/weights": SUNLU,
+    "sunlu/synthetic": {"epochs": 2, "texts": 100, "record_every": 1, "embedding": 8},
+    "tutek/table1": TUTEK | {"seeds": 2, "permutations": 2},
+    "tutek/table2": TUTEK | {"words": 10, "clusters": 5, "occurrences": 100},
+    "tutek/table3": TUTEK,
+    "tutek/fig1": TUTEK | {"searched": 4, "search_steps": 2},
+    "tutek/fig2": TUTEK,
+    "tutek/table6": TUTEK | {"permutations": 2},
+    "tutek/initialisation": {"most_steps": 2, "hidden": 4, "permutations": 2},
+    "tutek/rationales": TUTEK,
     "aitken/beyond": {
         "steps": 4,
         "escan_steps": 4,

@@ -9,11 +9,13 @@ from attnscope.errors import UsageError, suggestion
 from attnscope.recipes.aitken import RECIPES as AITKEN
 from attnscope.recipes.entry import Entry
 from attnscope.recipes.snell import RECIPES as SNELL
+from attnscope.recipes.sunlu import RECIPES as SUNLU
+from attnscope.recipes.tutek import RECIPES as TUTEK
 
 
 def entries() -> tuple[Entry, ...]:
     """Return all recipes."""
-    return (*SNELL, *AITKEN)
+    return (*SNELL, *SUNLU, *TUTEK, *AITKEN)
 
 
 def find(name: str) -> Entry:

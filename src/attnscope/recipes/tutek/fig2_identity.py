@@ -1,0 +1,96 @@
+"""Eq. 9 on every classifier of the package: three ways to the same logit.
+
+A model's logit is the attention-weighted mean of the logits of its single states, since the output
+is affine and attention sums to 1; the logit of a single state is sunlu's polarity W·h + b and
+snell's lexical probe. It holds for any weights, so that freshly drawn ones will do.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from attnscope.data.corpus import Corpus
+from attnscope.models.attentions import Additive, DotProduct, LearnedQuery
+from attnscope.models.classifier import Classifier, ClassifierSpec, Output
+from attnscope.models.embedding import UniformEmbeddings
+from attnscope.models.encoders import Affine, EncoderSpec, Recurrent, WordStates
+from attnscope.recipes.tutek.held_out import held_out, part_of
+from attnscope.recipes.tutek.rows import Rows, point
+from attnscope.recipes.tutek.units import ATTENTIONS, VARIANTS, TutekConfig, Which, model_of
+from attnscope.runs.result import Measurement
+from attnscope.scores.probe import LexicalProbe
+
+EXACT = 1e-12
+_EXAMPLES = 64
+
+
+def classifiers(config: TutekConfig) -> dict[str, ClassifierSpec]:
+    """Return all classifiers of the three papers, by name."""
+    specs = {
+        f"tutek {name}, {attention}": model_of(config, Which(name, attention))
+        for name in VARIANTS
+        for attention in ATTENTIONS
+    }
+    specs["snell"] = ClassifierSpec(
+        embedding=2 * config.hidden, encoder=Recurrent(hidden=config.hidden)
+    )
+    normal = LearnedQuery(initial="normal")
+    dot = DotProduct(scale=10.0, query=normal)
+    encoders: dict[str, EncoderSpec] = {
+        "DP": WordStates(),
+        "DP-A": Affine(hidden=config.hidden),
+        "DP-L": Recurrent(hidden=config.hidden, initial="orthogonal"),
+    }
+    attentions = {f"sunlu {name}": (encoder, dot) for name, encoder in encoders.items()}
+    additive = Additive(hidden=config.hidden, activation="tanh", output_bias="off", query=normal)
+    for name, (encoder, attention) in {**attentions, "sunlu AD": (WordStates(), additive)}.items():
+        specs[name] = ClassifierSpec(
+            embedding=2 * config.hidden,
+            vectors=UniformEmbeddings(),
+            encoder=encoder,
+            attention=attention,
+            output=Output(bias="off"),
+        )
+    return specs
+
+
+def identity_rows(config: TutekConfig, source: Corpus) -> list[Measurement]:
+    """Return how far the three ways are apart, in parts of the largest logit, in float64."""
+    rows = Rows(source, (0,))
+    made = []
+    for name, spec in classifiers(config).items():
+        for way, off in _apart(spec.build(source, 0).double(), source).items():
+            axes = {"classifier": name, "way": way}
+            made.append(rows.row("identity", point(off, _EXAMPLES), axes))
+    return made
+
+
+@torch.no_grad()
+def _apart(model: Classifier, source: Corpus) -> dict[str, float]:
+    batch = part_of(held_out(source).batch, _EXAMPLES)
+    trace = model.trace(batch)
+    site, states = trace.sites["cross"], trace.encoder_states
+    single = model.readout(states[:, :, None], states.new_zeros(*states.shape[:2], 0))
+    mean = (site.weights[:, 0, 0, :, None] * single).sum(1)
+    # sunlu's polarity, from the parameters themselves.
+    polarity = nn.functional.linear(states, model.output.weight, model.output.bias)
+    probe = LexicalProbe().read(model, trace)
+    own = batch.targets[:, :1, None].expand(-1, states.shape[1], 1)
+    log_odds = _log_odds(single, own)
+    return {
+        "attention-weighted mean of words": _off(mean, trace.logits[:, 0]),
+        "polarity": _off(single[..., -polarity.shape[-1] :], polarity, site.mask),
+        "lexical probe": _off(probe.values[:, 0], log_odds, site.mask),
+    }
+
+
+def _log_odds(logits: Tensor, labels: Tensor) -> Tensor:
+    probabilities = logits.softmax(-1).gather(-1, labels)[..., 0]
+    return torch.logit(probabilities)
+
+
+def _off(one: Tensor, other: Tensor, mask: Tensor | None = None) -> float:
+    if mask is not None:
+        one, other = one[mask], other[mask]
+    return float((one - other).abs().max() / (1 + other.abs().max()))

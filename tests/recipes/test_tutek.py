@@ -1,0 +1,275 @@
+"""tutek's units: what is shared, how δ and η are chosen, what is measured; the paper's cells."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from attnscope.claims.published import published
+from attnscope.data.corpus import GrammarSentiment
+from attnscope.data.known import definitions
+from attnscope.data.text import LabelledText
+from attnscope.errors import UsageError
+from attnscope.models.attentions import DotProduct, LearnedQuery
+from attnscope.recipes.recipe import Lab
+from attnscope.recipes.running import run
+from attnscope.recipes.tutek import fig1, fig2, table1, table6, units
+from attnscope.recipes.tutek.fig2_identity import EXACT, identity_rows
+from attnscope.recipes.tutek.held_out import choosing_count, held_out, part_of
+from attnscope.recipes.tutek.marked_words import stand_in
+from attnscope.recipes.tutek.rows import PRINTED, Rows, point, statistics_rows
+from attnscope.recipes.tutek.units import TutekConfig, Which, best_weight, model_of, unit_of
+from attnscope.training.masking import MaskedWords
+from attnscope.training.regulariser import Tying
+from attnscope.training.spread import Workers
+from attnscope.training.trained import TrainedUnit
+
+SMALL: dict[str, Any] = {"corpus": "grammar-sentiment", "vectors": "", "most_steps": 3, "hidden": 4}
+SOURCE = GrammarSentiment()
+
+
+def config(**settings: Any) -> table1.Config:
+    return table1.Config.model_validate(SMALL | settings)
+
+
+def named(dataset: str, table: str) -> Rows:
+    """Rows of a corpus that is never read."""
+    return Rows(LabelledText(corpus=dataset), range(5), table)
+
+
+@pytest.mark.parametrize("table", ["table1", "table2", "table3", "table5"])
+def test_every_printed_cell_is_found_beside_a_measurement(table: str):
+    names = {printed: name for name, printed in PRINTED.items()}
+    rows = [row for row in published("tutek") if row.table == table]
+    assert {row.dataset for row in rows} <= set(names)
+    for row in rows:
+        made = named(names[row.dataset], table)
+        measured = made.row(row.metric, point(0.0), dict(row.variant), split="test")
+        assert measured.published == row.value
+
+
+def test_table_6_is_found_by_model_and_layers():
+    rows = [row for row in published("tutek") if row.table == "table6"]
+    names = {printed: name for name, printed in PRINTED.items()}
+    for row in rows:
+        layers, model = (dict(row.variant)[key] for key in ("layers", "model"))
+        made = named(names[row.dataset], "table6")
+        axes = table6._axes(Which(model, "additive", int(layers)))
+        assert made.row(row.metric, point(0.0), axes, split="test").published == row.value
+
+
+def test_the_weight_with_the_highest_validation_f1_is_chosen_and_the_smallest_of_equals():
+    assert best_weight({30: 0.8, 1: 0.7, 10: 0.9}) == 10
+    assert best_weight({30: 0.9, 1: 0.7, 10: 0.9}) == 10
+
+
+def test_choosing_weights_never_looks_at_other_attention(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("the choice must not see this")
+
+    for rule in ("Uniform", "Permuted"):
+        monkeypatch.setattr(f"attnscope.models.intervention.{rule}.__call__", refused)
+    monkeypatch.setattr("attnscope.analysis.fragility.fragility", refused)
+    monkeypatch.setattr("attnscope.analysis.reattended.outputs_under", refused)
+    small = config(seeds=2, deltas=[1, 10], etas=[1], attention="additive")
+    models = [Which("base", "additive"), Which("tying", "additive"), Which("mlm", "additive")]
+    with Workers(tmp_path) as workers:
+        (runs,) = units.train_corpora(small, Lab(workers), models)
+    tried = {weight: one.f1 for weight, one in runs.grids[models[1]].items()}
+    assert list(tried) == [1, 10]
+    assert runs.weight(models[1]) == best_weight(tried)
+    assert list(runs.units) == models
+    assert [len(each) for each in runs.units.values()] == [2, 2, 2]
+    # The seed that chose is one of the seeds that are measured, and is trained once.
+    grid = runs.grids[models[1]][runs.weight(models[1])].unit
+    assert runs.units[models[1]][0].folder.path == grid.folder.path
+
+
+def test_what_chooses_is_never_measured():
+    chosen = set(SOURCE.evaluation_batch(choosing_count(SOURCE)).ids.tolist())
+    measured = set(held_out(SOURCE).batch.ids.tolist())
+    assert not chosen & measured
+    assert len(chosen) + len(measured) == len(SOURCE.validation_examples)
+
+
+def test_models_are_the_papers():
+    full = TutekConfig(vectors="")
+    base, concat, residual = (
+        model_of(full, Which(name, "dot")) for name in ("base", "concat", "residual")
+    )
+    assert base.attention == DotProduct(scale="root", query=LearnedQuery(initial="normal"))
+    built = {spec.encoder.kind: spec.build(SOURCE, 0) for spec in (base, concat, residual)}  # type: ignore[attr-defined]
+    assert {kind: model.encoder.width for kind, model in built.items()} == {
+        "recurrent": 300,
+        "concat": 600,
+        "residual": 300,
+    }
+    deep = model_of(full, Which("base", "additive", layers=3))
+    assert deep.encoder.layers == 3  # type: ignore[attr-defined]
+
+
+def test_settings_reach_the_terms_of_the_objective():
+    small = config(tying="norm", masked_words="mean")
+    tied = unit_of(small, SOURCE, Which("tying", "dot"), 0, 20.0).training.objective[1]
+    masked = unit_of(small, SOURCE, Which("mlm", "dot"), 0, 0.3).training.objective[1]
+    assert tied == Tying(weight=20.0, power=1)
+    assert masked == MaskedWords(weight=0.3, reduction="mean")
+
+
+def test_embeddings_are_frozen_in_every_model():
+    for which in config().models:
+        unit = unit_of(config(), SOURCE, which, 0, 1.0)
+        assert unit.training.frozen == ("embedding",)
+
+
+def test_recipes_share_their_units(tmp_path: Path):
+    small = SMALL | {"seeds": 1, "deltas": [1], "etas": [1], "attention": "additive"}
+    first = run("tutek/table1", small | {"permutations": 1}, device="cpu", jobs=1, out=tmp_path)
+    folders = set((tmp_path / "units").iterdir())
+    again = run("tutek/table3", small, device="cpu", jobs=1, out=tmp_path)
+    assert set((tmp_path / "units").iterdir()) == folders
+    assert set(again.result.units) <= set(first.result.units)
+
+
+def test_a_query_of_the_instances_own_is_compared_with_the_learned_one():
+    instance = config(query="instance")
+    assert {which.model for which in instance.models} == {"base", "instance"}
+    assert instance.part == "grammar-sentiment+instance"
+    assert table1.Config(query="instance", vectors="").part == "instance"
+    assert table1.Config(vectors="").part == ""
+
+
+def test_a_setting_may_be_one_number_or_several():
+    assert config(deltas=10).deltas == (10,)
+    assert config(deltas="1,10").deltas == (1, 10)
+    with pytest.raises(ValueError, match="give each once"):
+        config(corpus="a,a")
+
+
+def test_a_corpus_without_labels_is_one_sentence():
+    with pytest.raises(UsageError, match="grammar-translation has no labels"):
+        units.open_corpus(config(), "grammar-translation")
+
+
+def test_mean_length_counts_no_boundaries():
+    rows = {row.name: row for row in statistics_rows(SOURCE)}
+    words = [len(example.inputs) - 1 for example in SOURCE.training_examples]  # <eos>
+    assert rows["avg_length"].value == pytest.approx(np.mean(words))
+
+
+def test_two_curves_are_compared_where_both_are():
+    flat = [(0.0, 0.5), (1.0, 0.5)]
+    rising = [(0.6, 0.6), (0.2, 0.2), (0.4, 0.4)]  # in any order
+    assert fig1.curve_gap(flat, rising) == pytest.approx(0.5 - 0.4)
+    assert fig1.curve_gap(rising, flat) == pytest.approx(0.4 - 0.5)
+    assert math.isnan(fig1.curve_gap(flat, [(2.0, 0.1), (3.0, 0.1)]))
+
+
+def test_an_imitator_differs_from_its_base_in_seed_and_knows_no_labels():
+    settings = fig1.Config.model_validate(SMALL)
+    base = unit_of(settings, SOURCE, Which("base", "additive"), 1)
+    imitator = fig1.imitator_of(settings, base, 0.1)
+    assert imitator.seed != base.seed
+    assert [term.kind for term in imitator.training.objective] == ["imitation"]  # type: ignore[attr-defined]
+    assert imitator.model == base.model
+
+
+def test_deeper_models_have_the_weight_that_was_chosen_for_one_layer(tmp_path: Path):
+    settings = table6.Config.model_validate(SMALL | {"seeds": 1})
+    which = Which("tying", "additive")
+    unit = unit_of(settings, SOURCE, which, 0, 1.0)
+    untrained = TrainedUnit(unit, unit.folder(tmp_path))
+    tried = {weight: units.Tried(untrained, f1) for weight, f1 in ((1.0, 0.2), (20.0, 0.9))}
+    planned = table6.deeper_units(settings, units.Runs(SOURCE, {which: []}, {which: tried}))
+    assert [deep.layers for deep in planned] == [2, 3]
+    assert all(u.training.objective[1].weight == 20.0 for us in planned.values() for u in us)
+
+
+def test_a_sentence_of_ones_own_is_drawn_word_by_word(tmp_path: Path):
+    settings = SMALL | {"seeds": 1, "deltas": [1], "etas": [1]}
+    done = run(
+        "tutek/fig2",
+        settings | {"sentence": "the acting is dull"},
+        device="cpu",
+        jobs=1,
+        out=tmp_path,
+    )
+    words = done.result.select("word_probability", model="base", sentence="given")
+    assert [row.found["word"] for row in words][:4] == ["the", "acting", "is", "dull"]
+    attention = done.result.select("word_attention", model="base", sentence="given")
+    assert sum(row.value or 0.0 for row in attention) == pytest.approx(1.0, abs=1e-5)
+    assert next(path.stem for path in done.figures) == "fig2-grammar-sentiment"
+
+
+def test_the_sentences_for_figures_are_chosen_by_confidence():
+    batch = held_out(SOURCE).batch
+    confidence = torch.linspace(0.5, 0.9, len(batch))
+    labels = batch.targets[:, 0]
+    made = [
+        fig2.TokenProbabilities(batch.ids, labels, labels, sure, sure, sure)
+        for sure in (confidence, confidence.flip(0))
+    ]
+    chosen = fig2.chosen_sentences(SOURCE, {"base": made[:1], "tying": made[1:]})
+    places = {title: batch.ids.tolist().index(int(one.ids[0])) for title, one in chosen.items()}
+    assert places["sure"] > places["unsure"]
+    assert places["regularised surer"] == places["unsure"]
+    assert int(chosen["long"].input_lengths[0]) == min(30, int(batch.input_lengths.max()))
+
+
+def test_stand_in_marks_are_words_of_the_texts_own_label():
+    texts = stand_in(SOURCE)
+    words = SOURCE.input_words.words
+    marked = {
+        (words[int(word)], int(label))
+        for row, label in enumerate(texts.batch.targets[:, 0])
+        for word in texts.batch.inputs[row][texts.rationale[row]]
+    }
+    assert ("wonderful", 1) in marked
+    assert ("boring", 0) in marked
+    assert "the" not in {word for word, _ in marked}
+    assert not (texts.rationale & ~texts.words).any()
+
+
+def test_three_ways_to_a_logit_agree_on_every_classifier():
+    rows = identity_rows(config(), SOURCE)
+    assert len({row.axes["classifier"] for row in rows}) == 2 * len(units.VARIANTS) + 5
+    assert max(row.value or 0.0 for row in rows) <= EXACT
+
+
+def test_every_default_corpus_is_known_and_has_a_part_to_choose_by_and_one_to_measure():
+    for name in (*units.CORPORA, "mimic-anemia", "mimic-diabetes", "movies_rationales"):
+        known = definitions()[name]
+        assert known.task == "classification"
+        assert known.val
+        assert known.test == "test"
+
+
+@pytest.mark.skipif(
+    not os.environ.get("ATTNSCOPE_DATA"), reason="needs ATTNSCOPE_DATA: real corpora"
+)
+def test_real_corpora_have_jain_and_wallaces_sizes():
+    sst = units.open_corpus(TutekConfig(), "tutek-sst")
+    sizes = [len(part) for part in (sst.training_examples, sst.validation_examples)]
+    assert (*sizes, len(held_out(sst).batch)) == (6920, 872, 1821)
+    assert {row.name: row.value for row in statistics_rows(sst)}["avg_length"] == pytest.approx(
+        17, abs=0.5
+    )
+    news = units.open_corpus(TutekConfig(), "tutek-20news")
+    assert len(held_out(news).batch) == 387
+    assert int(held_out(news).batch.input_lengths.max()) < 500
+
+
+def test_a_part_of_a_batch_is_spread_over_it():
+    batch = held_out(SOURCE).batch
+    part = part_of(batch, 5)
+    assert part.ids.tolist()[0] == batch.ids.tolist()[0]
+    assert part.ids.tolist()[-1] == batch.ids.tolist()[-1]
+    assert part_of(batch, 10**6) is batch
