@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from attnscope.analysis.alignment import (
     alignment_error,
@@ -34,6 +34,7 @@ from attnscope.data.known import definition
 from attnscope.data.text import ParallelText
 from attnscope.data.tokens import BOS, EOS, PAD
 from attnscope.errors import UsageError
+from attnscope.recipes.options import Names, Several
 from attnscope.recipes.recipe import Charts, Lab, Logged, Predicate
 from attnscope.recipes.snell.agreement_rows import rng
 from attnscope.recipes.snell.alignment_links import diagonal_links, ibm_links, model_links
@@ -47,7 +48,7 @@ from attnscope.recipes.snell.alignment_text import (
     open_gold,
 )
 from attnscope.recipes.snell.table5 import QUICK as TABLE5_QUICK
-from attnscope.recipes.snell.text_units import Names, TextConfig, open_corpus, several, units_of
+from attnscope.recipes.snell.text_units import TextConfig, open_corpus, units_of
 from attnscope.runs.result import Measurement, Result, measured
 from attnscope.runs.spec import Settings
 from attnscope.scores.attention import Attention
@@ -75,7 +76,7 @@ class Config(Settings):
     # How the training text is spelled for Model 1. The gold text of the Hansards has contractions
     # written out ("de le", "do not"): expanded. Gold text that keeps them: plain.
     spelling: Literal["expanded", "plain"] = "expanded"
-    methods: Annotated[tuple[Method, ...], BeforeValidator(several)] = Field(
+    methods: Annotated[tuple[Method, ...], Several] = Field(
         ("diagonal", "ibm_model1", "attention", "lexical_probe"), min_length=1
     )
     iterations: int = Field(5, ge=0)  # of EM, the usual number

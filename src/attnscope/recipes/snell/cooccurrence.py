@@ -17,6 +17,7 @@ from attnscope.analysis.intervals import Interval
 from attnscope.claims.decide import Verdict, above, all_of, verdict
 from attnscope.claims.pool import Decision, Pool, undecided
 from attnscope.data.grammar import sentiment_corpus, translation_corpus
+from attnscope.recipes.options import Names
 from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.recipes.snell.cooccurrence_copying import (
     ROLES,
@@ -32,7 +33,6 @@ from attnscope.recipes.snell.cooccurrence_text import (
     read_text,
     word_polarity,
 )
-from attnscope.recipes.snell.text_units import Names
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import Settings
 

@@ -24,6 +24,7 @@ from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.corpus import Corpus
 from attnscope.data.text import ParallelText, Text
 from attnscope.errors import UsageError
+from attnscope.recipes.options import Names
 from attnscope.recipes.recipe import Lab
 from attnscope.recipes.snell.agreement_rows import WAYS, Way, point, rng
 from attnscope.recipes.snell.optimal_attention_claims import CLAIMS, EXAMPLE, MAIN
@@ -31,7 +32,6 @@ from attnscope.recipes.snell.optimal_attention_figures import draw
 from attnscope.recipes.snell.table5 import QUICK as TABLE5_QUICK
 from attnscope.recipes.snell.text_units import (
     REFERENCE,
-    Names,
     TextConfig,
     is_classification,
     model_of,

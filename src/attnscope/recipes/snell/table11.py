@@ -14,6 +14,7 @@ from attnscope.claims.decide import about_equal, all_of
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
 from attnscope.claims.published import published_value
 from attnscope.data.text import Text
+from attnscope.recipes.options import Names
 from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.recipes.snell.agreement_rows import (
     WAYS,
@@ -29,7 +30,6 @@ from attnscope.recipes.snell.table5 import QUICK as TABLE5_QUICK
 from attnscope.recipes.snell.table5_claims import OUTLIER, deviations
 from attnscope.recipes.snell.text_units import (
     CLASSIFICATION,
-    Names,
     TextConfig,
     demand_labels,
     train_corpora,

@@ -10,17 +10,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
+from attnscope.recipes.options import Several, several
 from attnscope.recipes.recipe import Lab
 from attnscope.recipes.snell.agreement_rows import PAIRS, agreement_rows
 from attnscope.recipes.snell.corpus_statistics import statistics_rows
 from attnscope.recipes.snell.table5_claims import CLAIMS
 from attnscope.recipes.snell.table5_figures import draw
-from attnscope.recipes.snell.text_units import TextConfig, several, train_corpora
+from attnscope.recipes.snell.text_units import TextConfig, train_corpora
 from attnscope.runs.result import Measurement
 
 __all__ = ["CLAIMS", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure"]
-
-Several = BeforeValidator(several)
 
 
 def _metrics(value: Any) -> Any:

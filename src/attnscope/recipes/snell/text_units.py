@@ -11,9 +11,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import Field
 
 from attnscope.data.corpus import Corpus
 from attnscope.data.text import Text, open_text
@@ -26,8 +26,8 @@ from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Uniform
 from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
+from attnscope.recipes.options import CorporaSettings, Names
 from attnscope.recipes.recipe import Lab
-from attnscope.runs.spec import Settings
 from attnscope.scores.attention import Attention
 from attnscope.scores.probe import LexicalProbe
 from attnscope.scores.saliency import Saliency
@@ -46,15 +46,7 @@ REFERENCE, COMPARISONS, UNIFORM, PROXY = 20, (13, 14, 15, 16, 17), 12, 0
 _PROXY_RATES = {"imdb": 5e-5, "yelp": 5e-5, "amazon": 5e-5}
 
 
-def several(value: Any) -> Any:
-    """Read ``a,b`` from the command line as two values."""
-    return tuple(value.split(",")) if isinstance(value, str) else value
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(several)]
-
-
-class TextConfig(Settings):
+class TextConfig(CorporaSettings):
     """Settings that all recipes on text share; the defaults are the paper's."""
 
     corpus: Names = Field(CLASSIFICATION + TRANSLATION, min_length=1)  # names or folders
@@ -86,18 +78,9 @@ class TextConfig(Settings):
     proxy_translation_epochs: int = Field(30, ge=1)
 
     @property
-    def part(self) -> str:
-        """Where the result lies beside that of other corpora: nothing for the default ones."""
-        default = type(self).model_fields["corpus"].default
-        own = [] if self.corpus == default else [Path(name).resolve().name for name in self.corpus]
-        return "+".join(own + [Path(self.vectors).name] * bool(self.vectors))
-
-    @field_validator("corpus", mode="after")
-    @classmethod
-    def _named_once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        if "" in names or len(set(names)) < len(names):
-            raise ValueError("give every corpus once, as in corpus=sst,imdb")
-        return names
+    def parts(self) -> list[str]:
+        """Corpora, and word vectors if there are any."""
+        return super().parts + [Path(self.vectors).name] * bool(self.vectors)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, PositiveFloat, field_validator
+from pydantic import AfterValidator, Field, PositiveFloat
 
 from attnscope.data.corpus import Corpus
 from attnscope.data.text import open_text
@@ -21,8 +20,8 @@ from attnscope.models.attentions import Additive, DotProduct, LearnedQuery
 from attnscope.models.classifier import ClassifierSpec, Output
 from attnscope.models.embedding import UniformEmbeddings
 from attnscope.models.encoders import Affine, EncoderSpec, Recurrent, WordStates
+from attnscope.recipes.options import CorporaSettings, Names, Several
 from attnscope.recipes.recipe import Lab
-from attnscope.runs.spec import Settings
 from attnscope.training.objective import Likelihood, Term
 from attnscope.training.optimizer import Adagrad
 from attnscope.training.regulariser import DirectionProduct, SquaredNorm
@@ -37,23 +36,15 @@ MODELS: tuple[Model, ...] = ("DP", "DP-L", "DP-A", "AD")
 ALL = 10**6
 
 
-def several(value: Any) -> Any:
-    """Read ``a,b`` from the command line as two values."""
-    if isinstance(value, str):
-        return tuple(value.split(","))
-    return (value,) if isinstance(value, int | float) else value
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(several)]
 Scales = Annotated[
     tuple[PositiveFloat, ...],
-    BeforeValidator(several),
+    Several,
     AfterValidator(lambda scales: tuple(sorted(set(scales)))),
 ]
-Models = Annotated[tuple[Model, ...], BeforeValidator(several)]
+Models = Annotated[tuple[Model, ...], Several]
 
 
-class SunluConfig(Settings):
+class SunluConfig(CorporaSettings):
     """Settings that all recipes on text share; the defaults are the paper's."""
 
     corpus: Names = Field(CORPORA, min_length=1)  # names or folders
@@ -78,20 +69,6 @@ class SunluConfig(Settings):
     # The paper cuts nothing. A few messages have more than 10,000 words: longer ones are left out,
     # and counted.
     max_length: int | None = Field(1000, ge=3)
-
-    @property
-    def part(self) -> str:
-        """Where the result lies beside that of other corpora: nothing for the default ones."""
-        default = type(self).model_fields["corpus"].default
-        own = [] if self.corpus == default else [Path(name).resolve().name for name in self.corpus]
-        return "+".join(own)
-
-    @field_validator("corpus", mode="after")
-    @classmethod
-    def _named_once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        if "" in names or len(set(names)) < len(names):
-            raise ValueError("give every corpus once, as in corpus=sunlu-sst,sunlu-imdb")
-        return names
 
 
 @dataclass(frozen=True)

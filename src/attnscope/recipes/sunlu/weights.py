@@ -19,6 +19,7 @@ from attnscope.analysis.separation import separation, standardised_gap
 from attnscope.data.batch import Batch
 from attnscope.data.corpus import Corpus
 from attnscope.data.token_groups import NEUTRAL
+from attnscope.recipes.options import Names
 from attnscope.recipes.recipe import Lab
 from attnscope.recipes.sunlu.answers import rng
 from attnscope.recipes.sunlu.corpora import (
@@ -29,7 +30,7 @@ from attnscope.recipes.sunlu.corpora import (
     held_out_batch,
 )
 from attnscope.recipes.sunlu.shared_claims import SST
-from attnscope.recipes.sunlu.units import Names, SunluConfig, Variant, open_corpus, train
+from attnscope.recipes.sunlu.units import SunluConfig, Variant, open_corpus, train
 from attnscope.recipes.sunlu.weights_claims import CLAIMS
 from attnscope.recipes.sunlu.weights_figures import draw
 from attnscope.runs.result import Measurement, measured

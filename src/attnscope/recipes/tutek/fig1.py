@@ -19,6 +19,7 @@ from attnscope.analysis.intervals import Interval, crossed_interval, mean_interv
 from attnscope.claims.decide import above, all_of
 from attnscope.claims.pool import Decision, Pool, interval_of
 from attnscope.data.corpus import Corpus
+from attnscope.recipes.options import Names
 from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.recipes.tutek.colours import LABELS, MODELS
 from attnscope.recipes.tutek.held_out import best_model, held_out, last_model, part_of
@@ -34,7 +35,6 @@ from attnscope.recipes.tutek.rows import Rows, axes_of, rng
 from attnscope.recipes.tutek.units import (
     SMALL,
     Attentions,
-    Names,
     Numbers,
     Runs,
     TutekConfig,

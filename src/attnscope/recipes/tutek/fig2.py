@@ -23,6 +23,7 @@ from attnscope.claims.decide import Verdict, above, all_of, verdict
 from attnscope.claims.pool import Decision, Pool, interval_of
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.corpus import Corpus
+from attnscope.recipes.options import Names
 from attnscope.recipes.recipe import Lab
 from attnscope.recipes.tutek.fig2_figures import draw
 from attnscope.recipes.tutek.fig2_identity import EXACT, identity_rows
@@ -39,7 +40,6 @@ from attnscope.recipes.tutek.table3 import measure_tokens
 from attnscope.recipes.tutek.units import (
     SMALL,
     Attentions,
-    Names,
     Runs,
     TutekConfig,
     Which,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import torch
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from attnscope.analysis.agreement import attention_entropy
 from attnscope.analysis.intervals import mean_interval
@@ -15,6 +15,7 @@ from attnscope.analysis.reattended import labelled_traces
 from attnscope.claims.decide import Verdict, all_of, verdict
 from attnscope.claims.pool import Decision, Pool
 from attnscope.models.trace import AttentionModel
+from attnscope.recipes.options import Names, Several
 from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.recipes.tutek.held_out import best_model, held_out
 from attnscope.recipes.tutek.judging import (
@@ -26,7 +27,7 @@ from attnscope.recipes.tutek.judging import (
 )
 from attnscope.recipes.tutek.rows import Rows, rng
 from attnscope.recipes.tutek.table1_rows import fragility_rows, measure_fragility
-from attnscope.recipes.tutek.units import SMALL, Names, TutekConfig, Which, several, train_corpora
+from attnscope.recipes.tutek.units import SMALL, TutekConfig, Which, train_corpora
 from attnscope.runs.result import Measurement, Result
 from attnscope.training.trained import TrainedUnit
 
@@ -40,7 +41,7 @@ class Config(TutekConfig):
 
     corpus: Names = Field(("tutek-sst",), min_length=1)
     # The one that the appendix is about.
-    attention: Annotated[tuple[Literal["dot"]], BeforeValidator(several)] = ("dot",)
+    attention: Annotated[tuple[Literal["dot"]], Several] = ("dot",)
     permutations: int = Field(100, ge=1)
 
 

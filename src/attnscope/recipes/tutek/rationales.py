@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from attnscope.analysis.classification import classification_metrics
 from attnscope.analysis.intervals import crossed_interval, mean_interval
 from attnscope.analysis.rationales import RationaleAgreement, rationale_agreement
 from attnscope.data.rationales import Annotated as Marked
+from attnscope.recipes.options import Names, Several
 from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.recipes.tutek.colours import LABELS, SIGNS
 from attnscope.recipes.tutek.held_out import average_of, best_model, predicted
@@ -26,11 +27,9 @@ from attnscope.recipes.tutek.rows import Rows, axes_of, point, rng
 from attnscope.recipes.tutek.table1_figures import in_order
 from attnscope.recipes.tutek.units import (
     SMALL,
-    Names,
     Runs,
     TutekConfig,
     Which,
-    several,
     train_corpora,
 )
 from attnscope.runs.result import Measurement, Result
@@ -52,7 +51,7 @@ class Config(TutekConfig):
     """Settings of the comparison with rationales."""
 
     corpus: Names = Field(("movies_rationales",), min_length=1)  # the one with people's marks
-    split: Annotated[tuple[Literal["val", "test"], ...], BeforeValidator(several)] = Field(
+    split: Annotated[tuple[Literal["val", "test"], ...], Several] = Field(
         ("val", "test"), min_length=1
     )
     edges: Literal["bare", "marked"] = "marked"  # marked words are found between boundaries

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from attnscope.claims.decide import share_of, verdict
 from attnscope.claims.pool import Decision, Pool
+from attnscope.recipes.options import Names, Several
 from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.recipes.tutek.colours import LABELS, MODELS
 from attnscope.recipes.tutek.judging import (
@@ -29,11 +30,9 @@ from attnscope.recipes.tutek.units import (
     SMALL,
     VARIANTS,
     Attentions,
-    Names,
     Runs,
     TutekConfig,
     Which,
-    several,
     train_corpora,
     unit_of,
 )
@@ -54,7 +53,7 @@ class Config(TutekConfig):
     seeds: int = Field(3, ge=1)  # "a preliminary set of experiments", the dearest of all units
     # Its rows of one layer are table 1's with additive attention.
     attention: Attentions = Field(("additive",), min_length=1, max_length=1)
-    layers: Annotated[tuple[Annotated[int, Field(ge=1)], ...], BeforeValidator(several)] = (1, 2, 3)
+    layers: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Several] = (1, 2, 3)
     permutations: int = Field(100, ge=1)
 
     @property

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import Field
 
 from attnscope.data.corpus import Corpus
 from attnscope.data.text import open_text
@@ -30,9 +30,9 @@ from attnscope.models.attentions import (
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.embedding import Embeddings, RandomEmbeddings, VectorEmbeddings
 from attnscope.models.encoders import Concat, EncoderSpec, Recurrent, Residual
+from attnscope.recipes.options import CorporaSettings, EachOnce, Names, Several
 from attnscope.recipes.recipe import Lab
 from attnscope.recipes.tutek.held_out import choosing_count, validation_f1
-from attnscope.runs.spec import Settings
 from attnscope.training.masking import MaskedWords
 from attnscope.training.objective import Likelihood, Term
 from attnscope.training.optimizer import ClippedAdam
@@ -47,17 +47,9 @@ CHOOSING_SEED = 0
 _EVALUATIONS = 8  # of each unit, as many as Jain and Wallace's epochs; the best one counts
 
 
-def several(value: Any) -> Any:
-    """Read ``a,b`` from the command line as two values, and a single number as one."""
-    if isinstance(value, str):
-        return tuple(value.split(","))
-    return (value,) if isinstance(value, (int, float)) else value
-
-
-Names = Annotated[tuple[str, ...], BeforeValidator(several)]
-Numbers = Annotated[tuple[Annotated[float, Field(ge=0)], ...], BeforeValidator(several)]
-Weights = Annotated[tuple[Annotated[float, Field(gt=0)], ...], BeforeValidator(several)]
-Attentions = Annotated[tuple[Literal["additive", "dot"], ...], BeforeValidator(several)]
+Numbers = Annotated[tuple[Annotated[float, Field(ge=0)], ...], Several, EachOnce]
+Weights = Annotated[tuple[Annotated[float, Field(gt=0)], ...], Several, EachOnce]
+Attentions = Annotated[tuple[Literal["additive", "dot"], ...], Several, EachOnce]
 
 
 def vectors_here() -> str:
@@ -69,7 +61,7 @@ def vectors_here() -> str:
     return VECTORS
 
 
-class TutekConfig(Settings):
+class TutekConfig(CorporaSettings):
     """Settings that all of tutek's recipes share; the defaults are the paper's unless they say."""
 
     corpus: Names = Field(CORPORA, min_length=1)  # names or folders; MIMIC is nobody's to share
@@ -102,25 +94,6 @@ class TutekConfig(Settings):
     # permuted or uniform, leaves them out. Without them every position is a word.
     edges: Literal["bare", "marked"] = "bare"
     longest: int = Field(4000, ge=3)  # tokens; Jain and Wallace's bound for their longest texts
-
-    @field_validator("corpus", "attention", "deltas", "etas", mode="after")
-    @classmethod
-    def _named_once(cls, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        if "" in values or len(set(values)) < len(values):
-            raise ValueError("give each once, as in corpus=sst,imdb")
-        return values
-
-    @property
-    def part(self) -> str:
-        """Where the result lies beside that of other corpora: nothing for the default ones."""
-        return "+".join(self.parts)
-
-    @property
-    def parts(self) -> list[str]:
-        """What differs from the recipe's default in a way that asks for a folder of its own."""
-        default = type(self).model_fields["corpus"].default
-        own = [] if self.corpus == default else [name.rstrip("/") for name in self.corpus]
-        return [name.rsplit("/", 1)[-1] for name in own]
 
 
 # What --quick makes of these settings. The package's own corpus needs no download, and has no words

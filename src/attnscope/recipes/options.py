@@ -1,0 +1,45 @@
+"""What the settings of recipes on text have in common: lists from the command line, and corpora."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from attnscope.runs.spec import Settings
+
+
+def several(value: Any) -> Any:
+    """Read ``a,b`` from the command line as two values, and a single number as one."""
+    if isinstance(value, str):
+        return tuple(value.split(","))
+    return (value,) if isinstance(value, int | float) else value
+
+
+def _once(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if "" in values or len(set(values)) < len(values):
+        raise ValueError("give each once, as in corpus=sst,imdb")
+    return values
+
+
+Several = BeforeValidator(several)
+EachOnce = AfterValidator(_once)
+Names = Annotated[tuple[str, ...], Several, EachOnce]
+
+
+class CorporaSettings(Settings):
+    """Settings of a recipe that reads corpora, known ones by name and one's own by folder."""
+
+    corpus: Names = Field(min_length=1)
+
+    @property
+    def part(self) -> str:
+        """Where the result lies beside that of other settings: nothing for the default ones."""
+        return "+".join(self.parts)
+
+    @property
+    def parts(self) -> list[str]:
+        """What differs from the recipe's default in a way that asks for a folder of its own."""
+        default = type(self).model_fields["corpus"].default
+        return [] if self.corpus == default else [Path(name).resolve().name for name in self.corpus]
