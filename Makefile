@@ -7,11 +7,12 @@ PIP    := $(BIN)/python -m pip install --disable-pip-version-check -q -c constra
 
 SHELL  := bash
 
-.PHONY: help demo test test-recipes lint format benchmarks reproduction clean
+.PHONY: help demo test test-report test-recipes lint format benchmarks reproduction clean
 
 help:
 	@echo "make demo          first experiment: set up, run snell/fig3 --quick, draw its figure"
 	@echo "make test          the whole test suite"
+	@echo "make test-report   the report of results/ in a browser: its size, and how soon it opens"
 	@echo "make test-recipes  every recipe with --quick"
 	@echo "make lint          linting, formatting and types, checked"
 	@echo "make format        formatting and simple linting, repaired"
@@ -28,6 +29,9 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n 2 -q
+
+test-report: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -q -s tests/browser/test_reference.py
 
 test-recipes: $(VENV)/.installed-dev
 	@set -euo pipefail; \

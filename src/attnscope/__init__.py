@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from attnscope.figures.heatmap import heatmap
     from attnscope.recipes.running import draw, run
     from attnscope.recipes.verdicts import verdicts
+    from attnscope.report.notebook import view
+    from attnscope.report.page import write_report
     from attnscope.scores.contract import check_model
     from attnscope.scores.score import read_score
     from attnscope.training.loading import load
@@ -29,7 +31,9 @@ _HOME = {
     "read_score": "attnscope.scores.score",
     "run": "attnscope.recipes.running",
     "verdicts": "attnscope.recipes.verdicts",
+    "view": "attnscope.report.notebook",
     "write_corpus": "attnscope.data.making",
+    "write_report": "attnscope.report.page",
 }
 __all__ = [
     "__version__",
@@ -41,7 +45,9 @@ __all__ = [
     "read_score",
     "run",
     "verdicts",
+    "view",
     "write_corpus",
+    "write_report",
 ]
 
 

@@ -1,4 +1,4 @@
-"""The command line: ``list``, ``run``, ``claims``, ``data``. Every verb is also one Python call.
+"""The command line: ``list``, ``run``, ``claims``, ``report``, ``data``; each is one Python call.
 
 Nothing heavy is imported before a verb needs it, so that ``--help`` and ``list`` answer at once.
 """
@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from attnscope.cli_data import data_app, use_data
+from attnscope.cli_report import report
 from attnscope.errors import AttnscopeError, UsageError
 
 app = typer.Typer(
@@ -21,6 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="How attention was learned, and whether it can be trusted as an explanation.",
 )
+app.command()(report)
 app.add_typer(data_app, name="data")
 _debug = False
 
@@ -98,13 +100,13 @@ def run(
         raise typer.Exit(130) from None
     judged = [claim for claim in judge([done.result]) if recipe in claim.recipes]
     if as_json:
-        report = {
+        printed = {
             "result": done.result.model_dump(mode="json", by_alias=True),
             "claims": [claim.as_json() for claim in judged],
             "figures": [str(path) for path in done.figures],
             "notice": done.notice,
         }
-        print(json.dumps(report, indent=1))
+        print(json.dumps(printed, indent=1))
         return
     from attnscope.recipes.recipe import module_of
     from attnscope.runs.result import headline

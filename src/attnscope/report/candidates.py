@@ -1,0 +1,98 @@
+"""Units that a report could show, known by their configuration alone; and which are followed.
+
+A workspace may hold hundreds: reading them all would take long, and nobody looks at all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from attnscope.errors import AttnscopeError
+from attnscope.runs.atomic import read_json
+
+# Of a scene: units that are followed, and those of each kind.
+_MOST_FOLLOWED = 6
+_OF_A_KIND = 3
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A unit's folder and its configuration, not yet read as one."""
+
+    path: Path
+    config: Mapping[str, Any]
+
+    @property
+    def source(self) -> str:
+        """The settings of its source, as text."""
+        return json.dumps(self.config.get("source"), sort_keys=True)
+
+    @property
+    def kind(self) -> str:
+        """What seeds share: the model and its training."""
+        rest = {key: self.config.get(key) for key in ("model", "training")}
+        return json.dumps(rest, sort_keys=True)
+
+    @property
+    def is_proxy(self) -> bool:
+        """Whether it is a bag of words, without attention."""
+        return self.config["model"]["kind"] == "proxy"
+
+    @property
+    def learned(self) -> bool:
+        """Whether its attention was learned."""
+        return not self.config["training"]["attention"] and not self.is_proxy
+
+    @property
+    def uniform(self) -> bool:
+        """Whether it was trained under uniform attention."""
+        rules = self.config["training"]["attention"].values()
+        return bool(rules) and all(rule["kind"] == "uniform" for rule in rules)
+
+    @property
+    def scores(self) -> list[str]:
+        """The scores that are kept at every step."""
+        return [each["kind"] for each in self.config["training"]["scores"]]
+
+    @property
+    def richness(self) -> int:
+        """How many scores are kept, those after training included."""
+        return len(self.scores) + len(self.config["training"]["final_scores"])
+
+    @cached_property
+    def keeps_scores(self) -> bool:
+        """Whether there is something to show of it."""
+        return self.is_proxy or (
+            bool(self.scores)
+            and (self.path / "scores" / "examples.safetensors").is_file()
+            and any((self.path / "scores").glob("step-*.safetensors"))
+        )
+
+
+def read_candidate(path: Path, notices: list[str]) -> Candidate | None:
+    """Return a unit that keeps scores, or None; one of another form is named in a notice."""
+    try:
+        candidate = Candidate(path, read_json(path / "config.json"))
+        # All that is asked of it later: a foreign configuration is to be refused here.
+        asked = (candidate.learned, candidate.uniform, candidate.richness, candidate.config["seed"])
+        return candidate if candidate.keeps_scores and None not in asked else None
+    except (AttnscopeError, LookupError, TypeError, AttributeError):
+        notices.append(f"{path} is not a unit of this version: it is left out.")
+        return None
+
+
+def chosen(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the units to follow: those with most scores first, then a few seeds of each kind."""
+    kinds: dict[str, list[Candidate]] = {}
+    order = sorted(candidates, key=lambda c: (-c.richness, c.kind, c.config["seed"], c.path.name))
+    for candidate in order:
+        kinds.setdefault(candidate.kind, []).append(candidate)
+    most = _OF_A_KIND if len(kinds) > 1 else _MOST_FOLLOWED
+    ranks = [(rank, each) for kind in kinds.values() for rank, each in enumerate(kind[:most])]
+    first = sorted(ranks, key=lambda pair: pair[0])[:_MOST_FOLLOWED]
+    return [each for each in order if any(each is other for _, other in first)]

@@ -1,0 +1,102 @@
+"""What lies in the folders that a report is made of: results, and units, finished or in training.
+
+Nothing outside the given folders is read, whatever links and names inside them say; the one thing
+that a result's folder brings along is the units that it lists, from its own workspace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from attnscope.errors import WorkspaceError
+from attnscope.runs.result import Result, read_result
+
+
+@dataclass(frozen=True)
+class FoundResult:
+    """A result, the folder it lies in, and the name of the workspace that a reader gave."""
+
+    result: Result
+    folder: Path
+    workspace: str
+
+
+@dataclass
+class Found:
+    """Everything that a report can show, and a sentence for each thing that it cannot."""
+
+    results: list[FoundResult] = field(default_factory=list)
+    units: list[Path] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+
+def look(folders: Sequence[Path]) -> Found:
+    """Return what lies in workspaces, folders of a single result, or folders of a single unit."""
+    found = Found()
+    for folder in dict.fromkeys(folders):
+        if not folder.is_dir():
+            raise WorkspaceError(
+                f"There is no folder {folder}; name a workspace, as given to --out, or a folder "
+                "of results."
+            )
+        if (folder / "result.json").is_file():
+            _add_result(found, folder, folder, folder.resolve().name)
+            _add_listed_units(found, folder)
+        elif _is_unit(folder):
+            found.units.append(folder)
+        else:
+            _add_workspace(found, folder)
+    if not found.results and not found.units:
+        names = ", ".join(str(folder) for folder in folders)
+        found.notices.append(f"There is no result and no unit in {names} yet.")
+    return found
+
+
+def inside(path: Path, folder: Path) -> bool:
+    """Tell whether a path, links followed, lies in a folder."""
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+def _add_workspace(found: Found, folder: Path) -> None:
+    for path in _within(found, folder, ("*/*/result.json", "*/*/*/result.json")):
+        if path.parts[len(folder.parts)] != "units":
+            _add_result(found, path.parent, folder, folder.resolve().name)
+    units = _within(found, folder, ("units/*/config.json",))
+    found.units += [path.parent for path in units]
+
+
+def _add_result(found: Found, folder: Path, root: Path, workspace: str) -> None:
+    if not inside(folder / "result.json", root):
+        found.notices.append(f"{folder / 'result.json'} lies outside {root}: it is left out.")
+        return
+    try:
+        found.results.append(FoundResult(read_result(folder / "result.json"), folder, workspace))
+    except WorkspaceError as error:
+        # A result of another version names each of its fields: the first line says enough.
+        found.notices.append(f"{str(error).splitlines()[0].rstrip('.')}: it is left out.")
+
+
+def _add_listed_units(found: Found, folder: Path) -> None:
+    """Add the units of one result: those of its name in the workspace that it was written into."""
+    for each in found.results:
+        if each.folder == folder:
+            depth = each.result.place.count("/")
+            parents = folder.resolve().parents
+            if depth < len(parents):
+                places = [parents[depth] / "units" / Path(name).name for name in each.result.units]
+                found.units += [place for place in places if _is_unit(place)]
+
+
+def _is_unit(folder: Path) -> bool:
+    return all((folder / name).is_file() for name in ("config.json", "environment.json"))
+
+
+def _within(found: Found, folder: Path, patterns: Sequence[str]) -> Iterator[Path]:
+    for pattern in patterns:
+        for path in sorted(folder.glob(pattern)):
+            if inside(path, folder):
+                yield path
+            else:
+                found.notices.append(f"{path} lies outside {folder}: it is left out.")

@@ -1,0 +1,178 @@
+"""Runs and claims for the overview: what was asked, what was found, and every number behind it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from attnscope.claims.catalogue import catalogue
+from attnscope.claims.wording import sentence
+from attnscope.errors import AttnscopeError
+from attnscope.recipes import entries
+from attnscope.recipes.recipe import RecipeModule, module_of
+from attnscope.recipes.verdicts import Judged, judge
+from attnscope.report.folders import FoundResult, inside
+from attnscope.report.scene import cut, packed
+from attnscope.report.symbols import in_letters
+from attnscope.runs.result import Measurement, Result, headline
+
+# Rows of one run that the page holds; more are cut with a notice.
+_MOST_ROWS = 2500
+_MOST_FIGURE = 4_000_000  # bytes of an SVG
+
+
+def paper_titles(papers: Iterable[str]) -> dict[str, str]:
+    """Return title and authors of papers, as the package of their recipes has them."""
+    known = {entry.module.rpartition(".")[0] for entry in entries()}
+    homes = {home.rpartition(".")[2]: home for home in known}
+    return {
+        paper: (import_module(homes[paper]).__doc__ or paper).splitlines()[0].rstrip(".")
+        for paper in papers
+        if paper in homes
+    }
+
+
+def run_json(found: FoundResult, key: str, notices: list[str]) -> dict[str, Any]:
+    """Return one run as plain JSON values, figures left to `figures_of`."""
+    result = found.result
+    entry = next((each for each in entries() if each.name == result.recipe), None)
+    module = None if entry is None else module_of(entry)
+    first = _headline(result, module)
+    rows, cut_off = _rows(result, first)
+    if cut_off:
+        notices.append(
+            f"{result.place}: {cut_off} of {len(result.measurements)} measurements are left out "
+            "of the page; result.json has all of them."
+        )
+    return {
+        "key": key,
+        "recipe": result.recipe,
+        "title": "" if entry is None else entry.title,
+        "part": result.part,
+        "workspace": found.workspace,
+        "place": result.place,
+        "scale": result.scale,
+        "seconds": result.seconds,
+        "device": str(result.environment.get("device", "")),
+        "command": command(result, module),
+        "config": _pairs(result.config),
+        "environment": _pairs(result.environment),
+        "units": len(result.units),
+        "headline": len(first),
+        "hidden": [f"{key} {value}" for key, value in getattr(module, "SHOWN", {}).items()],
+        "rows": rows,
+    }
+
+
+def _headline(result: Result, module: RecipeModule | None) -> list[Measurement]:
+    if module is None:
+        return list(result.measurements[:40])
+    shown = getattr(module, "SHOWN", {})
+    return headline(result.measurements, module.HEADLINE, shown)
+
+
+def _rows(result: Result, first: Sequence[Measurement]) -> tuple[list[list[Any]], int]:
+    """Return measurements as lists, the recipe's own choice first."""
+    chosen = {id(row) for row in first}
+    rest = [row for row in result.measurements if id(row) not in chosen]
+    rows = [*first, *rest]
+    return [_row(row) for row in rows[:_MOST_ROWS]], max(0, len(rows) - _MOST_ROWS)
+
+
+def _row(row: Measurement) -> list[Any]:
+    split = {} if row.split == "val" else {"split": row.split}
+    axes, found = (
+        cut(", ".join(f"{key} {value}" for key, value in each.items()))
+        for each in (split | row.axes, row.found)
+    )
+    numbers = [_digits(value) for value in (row.value, row.low, row.high, row.published)]
+    return [row.name, row.dataset, axes, *numbers, row.n, len(row.seeds), found]
+
+
+def _digits(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.6g}")
+
+
+def _pairs(values: Mapping[str, Any]) -> list[list[str]]:
+    return [
+        [cut(str(key)), cut(value if isinstance(value, str) else json.dumps(value, default=str))]
+        for key, value in values.items()
+    ]
+
+
+def command(result: Result, module: RecipeModule | None) -> str:
+    """Return the command that gives a result: the recipe and the settings that are not defaults."""
+    try:
+        defaults = {} if module is None else module.Config().model_dump(mode="json")
+    except ValueError:
+        defaults = {}
+    given = {
+        key: value
+        for key, value in result.config.items()
+        if key not in defaults or value != defaults[key]
+    }
+    words = ["attnscope run", result.recipe, *map(_setting, given.items())]
+    return cut(" ".join(words if defaults else words[:2]))
+
+
+def _setting(item: tuple[str, Any]) -> str:
+    key, value = item
+    return f"{key}={','.join(map(str, value)) if isinstance(value, list) else value}"
+
+
+def figures_of(found: FoundResult, notices: list[str]) -> list[dict[str, str]]:
+    """Return the drawings of a run, compressed."""
+    figures = []
+    for path in sorted((found.folder / "figures").glob("*.svg")):
+        if not inside(path, found.folder):
+            notices.append(f"{path} lies outside {found.folder}: it is left out.")
+        elif path.stat().st_size > _MOST_FIGURE:
+            notices.append(f"{path} is too large for the page; open the file itself.")
+        else:
+            figures.append({"name": path.stem, "svg": packed(path.read_bytes())})
+    return figures
+
+
+def claims_json(judged: Sequence[Judged]) -> list[dict[str, Any]]:
+    """Return every claim with its verdict, and its evidence in a sentence."""
+    rules = {entry.id: entry.decided_by for entry in catalogue()}
+    return [
+        {
+            "id": claim.id,
+            "paper": claim.id.partition(".")[0],
+            "verdict": str(claim.verdict),
+            "quick": None if claim.quick is None else str(claim.quick),
+            "statement": in_letters(claim.statement),
+            "where": claim.where,
+            "decided": in_letters(rules.get(claim.id, "")),
+            "evidence": in_letters(sentence(claim.evidence)),
+            "published": list(dict.fromkeys(claim.published)),
+            "deviation": claim.deviation,
+            "note": claim.note,
+            "recipes": list(claim.recipes),
+            "measured": bool(claim.setting),
+        }
+        for claim in judged
+    ]
+
+
+def judged_results(results: Sequence[Result], notices: list[str]) -> list[Judged]:
+    """Decide the claims; a recipe whose results lack what a rule needs is named and left out."""
+    try:
+        return judge(results)
+    except _UNFIT:
+        pass
+    fit: list[Result] = []
+    for recipe in dict.fromkeys(result.recipe for result in results):
+        own = [result for result in results if result.recipe == recipe]
+        try:
+            judge(own)
+            fit += own
+        except _UNFIT:
+            notices.append(f"The claims of {recipe} cannot be decided: its results lack numbers.")
+    return judge(fit)
+
+
+_UNFIT = (AttnscopeError, LookupError, TypeError, ValueError)

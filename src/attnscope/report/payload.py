@@ -1,0 +1,160 @@
+"""From folders to everything that the page shows, as one JSON value of bounded size.
+
+The same folders always give the same value. Where a report would grow too large, examples go
+first, then figures; what is left out is said.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attnscope import __version__
+from attnscope.figures.palette import NEUTRAL, SCORES, SIDES, WORDS
+from attnscope.recipes import entries
+from attnscope.report.folders import Found, look
+from attnscope.report.overview import (
+    claims_json,
+    figures_of,
+    judged_results,
+    paper_titles,
+    run_json,
+)
+from attnscope.report.planes import planes
+from attnscope.report.result_scenes import result_scenes
+from attnscope.report.scene import Scene
+from attnscope.report.symbols import explained, score_symbol
+from attnscope.report.unit_scenes import Asked, unit_scenes
+
+MOST_BYTES = 8_500_000
+"""Of the payload: with the page's own scripts a report stays under ten million."""
+
+_MOST_SCENES = 30
+_MOST_PLANES = 60
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a report is made of, and what is to be shown in it.
+
+    Attributes
+    ----------
+    folders
+        Workspaces, folders of single results, or folders of single units.
+    examples
+        Examples of each source that are shown, by id; by default the first readable ones.
+    count
+        How many, where none are named.
+    sentences
+        The user's own, read by the trained models.
+    """
+
+    folders: tuple[Path, ...]
+    examples: tuple[int, ...] = ()
+    count: int = 6
+    sentences: tuple[str, ...] = ()
+
+
+def payload(request: Request, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
+    """Return what the page shows."""
+    found = look(request.folders)
+    notices = found.notices
+    order = [entry.name for entry in entries()]
+    found.results.sort(key=lambda each: _place(each.result.recipe, order))
+    scenes = _scenes(found, request, notices)
+    figures = [figures_of(each, notices) for each in found.results]
+    runs = [run_json(each, f"run{number}", notices) for number, each in enumerate(found.results)]
+    all_planes = [
+        {"run": run["key"], "place": run["place"], **plane}
+        for run, each in zip(runs, found.results, strict=True)
+        for plane in planes(each.result)
+    ]
+    if len(all_planes) > _MOST_PLANES:
+        notices.append(
+            f"{len(all_planes) - _MOST_PLANES} of {len(all_planes)} planes of points are left out."
+        )
+    claims = claims_json(judged_results([each.result for each in found.results], notices))
+    names = [row[0] for run in runs for row in run["rows"]]
+    value: dict[str, Any] = {
+        "attnscope": __version__,
+        "folders": [str(folder) for folder in request.folders],
+        "papers": paper_titles(dict.fromkeys(claim["paper"] for claim in claims)),
+        "notices": notices,
+        "runs": runs,
+        "claims": claims,
+        "planes": all_planes[:_MOST_PLANES],
+        "symbols": explained(names),
+        "scores": _score_table(scenes),
+        "colours": {"neutral": NEUTRAL, "sides": SIDES, "words": WORDS},
+    }
+    return _fitted(value, scenes, figures, most_bytes)
+
+
+def _place(recipe: str, order: Sequence[str]) -> int:
+    return order.index(recipe) if recipe in order else len(order)
+
+
+def _scenes(found: Found, request: Request, notices: list[str]) -> list[Scene]:
+    asked = Asked(request.count, request.examples, request.sentences)
+    scenes = unit_scenes(found.units, asked, notices)
+    for number, each in enumerate(found.results):
+        scenes += result_scenes(each.result, f"run{number}/{each.result.recipe}")
+    if len(scenes) > _MOST_SCENES:
+        notices.append(f"{len(scenes) - _MOST_SCENES} of {len(scenes)} scenes are left out.")
+    return scenes[:_MOST_SCENES]
+
+
+def _score_table(scenes: Sequence[Scene]) -> dict[str, dict[str, str]]:
+    """Return label, explanation and colour of every score that is shown."""
+    names = dict.fromkeys(each.score for scene in scenes for each in scene.maps)
+    table = {}
+    for name in names:
+        label, meaning = score_symbol(name)
+        table[name] = {"label": label, "meaning": meaning, "colour": SCORES.get(name, NEUTRAL)}
+    return table
+
+
+def _fitted(
+    value: dict[str, Any],
+    scenes: Sequence[Scene],
+    figures: list[list[dict[str, str]]],
+    most_bytes: int,
+) -> dict[str, Any]:
+    """Put scenes and figures in, fewer of them until all fits."""
+    notices: list[str] = value["notices"]
+    value["scenes"] = [scene.as_json() for scene in scenes]
+    drawn = _size(figures)
+    for count in (4, 2, 1):
+        if _size(value) + drawn <= most_bytes:
+            break
+        for scene in scenes:
+            scene.keep(count)
+        value["scenes"] = [scene.as_json() for scene in scenes]
+        cut_short = f"The report would be too large: {count} examples of each source are shown."
+        notices[:] = [
+            *(each for each in notices if "examples of each source" not in each),
+            cut_short,
+        ]
+    room = most_bytes - _size(value)
+    left_out = 0
+    for run, own in zip(value["runs"], figures, strict=True):
+        run["figures"] = []
+        for figure in own:
+            room -= _size(figure)
+            if room >= 0:
+                run["figures"].append(figure)
+            else:
+                left_out += 1
+    if left_out:
+        notices.append(
+            f"The report would be too large: {left_out} figures are left out; they lie in the "
+            "folders."
+        )
+    return value
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False).encode("utf8", "surrogatepass"))

@@ -1,0 +1,262 @@
+// What was asked, what was found, and every number behind it.
+
+import { drawing } from "./bytes.js";
+import { el, term } from "./dom.js";
+import { number, plural, word } from "./text.js";
+import { sortable } from "./table.js";
+
+const VERDICTS = { holds: "✓ holds", fails: "✗ fails", undecided: "? undecided" };
+const MEANINGS = {
+  holds: "The measured numbers support the claim, by a rule that was fixed before any run.",
+  fails: "The measured numbers speak against the claim, by a rule that was fixed before any run.",
+  undecided: "The measured numbers do not decide, or no full-size run was made.",
+};
+
+export function overview(data) {
+  const measured = data.claims.filter((claim) => claim.measured);
+  const known = Object.keys(data.papers);
+  const place = (paper) => (known.includes(paper) ? known.indexOf(paper) : known.length);
+  const papers = [...new Set(data.runs.map((run) => run.recipe.split("/")[0]))].sort((a, b) => place(a) - place(b));
+  return el(
+    "div",
+    {},
+    summary(data, measured),
+    notices(data.notices),
+    papers.map((paper) => paperSection(data, paper)),
+    withoutRun(data),
+  );
+}
+
+function summary(data, measured) {
+  const count = (verdict) => measured.filter((claim) => claim.verdict === verdict).length;
+  const recipes = new Set(data.runs.map((run) => run.recipe)).size;
+  const running = data.scenes.flatMap((scene) => scene.units).filter((unit) => unit.running).length;
+  return el(
+    "div",
+    { className: "lead" },
+    el(
+      "p",
+      {},
+      `${plural(data.runs.length, "run")} of ${plural(recipes, "recipe")}, on which ${plural(measured.length, "claim")} of the papers ${measured.length === 1 ? "is" : "are"} measured: `,
+      ["holds", "fails", "undecided"].map((verdict, index) => [index ? ", " : "", chip(verdict, `${number(count(verdict))} ${verdict === "undecided" ? verdict : verdict.replace(/s$/, "")}`)]),
+      measured.some((claim) => claim.quick) ? ` (${number(measured.filter((claim) => claim.quick).length)} from quick runs, which never decide)` : "",
+      running ? `. ${plural(running, "unit")} of those shown ${running === 1 ? "is" : "are"} still training` : "",
+      ".",
+    ),
+    el("p", { className: "faint" }, "From ", data.folders.map((folder, index) => [index ? ", " : "", el("code", {}, word(folder, 80))]), "."),
+  );
+}
+
+function notices(list) {
+  if (!list.length) return null;
+  return el(
+    "details",
+    { className: "notice", open: list.length < 4 },
+    el("summary", {}, plural(list.length, "notice")),
+    el("ul", {}, list.map((notice) => el("li", {}, word(notice, 400)))),
+  );
+}
+
+function chip(verdict, label) {
+  return el("span", { className: `chip ${verdict}`, tabIndex: 0, "data-meaning": MEANINGS[verdict] }, label);
+}
+
+function paperSection(data, paper) {
+  const runs = data.runs.filter((run) => run.recipe.split("/")[0] === paper);
+  const recipes = [...new Set(runs.map((run) => run.recipe))];
+  return el(
+    "section",
+    { className: "paper" },
+    el("h2", {}, word(data.papers[paper] ?? paper, 200)),
+    contents(data, recipes),
+    recipes.map((recipe) => recipeSection(data, recipe, runs.filter((run) => run.recipe === recipe))),
+  );
+}
+
+function contents(data, recipes) {
+  return el(
+    "ul",
+    { className: "contents" },
+    recipes.map((recipe) => {
+      const claims = data.claims.filter((claim) => claim.measured && claim.recipes.includes(recipe));
+      return el("li", {}, el("a", { href: `#${anchor(recipe)}` }, word(recipe)), " ", claims.map((claim) => dot(claim)));
+    }),
+  );
+}
+
+function dot(claim) {
+  const verdict = claim.quick ?? claim.verdict;
+  return el("span", { className: `dot ${verdict}${claim.quick ? " quick" : ""}`, tabIndex: 0, "data-meaning": `${claim.id}: ${claim.quick ? "a quick run would say " : ""}${verdict}. ${claim.statement}.` });
+}
+
+function anchor(recipe) {
+  return `recipe-${recipe.replace(/[^\w-]/g, "-")}`;
+}
+
+function recipeSection(data, recipe, runs) {
+  const claims = data.claims.filter((claim) => claim.measured && claim.recipes.includes(recipe));
+  const title = runs[0].title;
+  return el(
+    "article",
+    { className: "recipe", id: anchor(recipe) },
+    el("h3", {}, word(recipe), runs.every((run) => run.scale === "quick") ? el("span", { className: "chip quick", tabIndex: 0, "data-meaning": "A smaller problem on the same code path; its verdicts never count." }, "quick run") : null),
+    title ? el("p", { className: "asked" }, title[0].toUpperCase() + title.slice(1), ".") : null,
+    pooled(runs),
+    claims.map(claimBlock),
+    figures(runs),
+    runs.length > 1 ? sideBySide(data, recipe, runs) : null,
+    runs.map((run) => runDetails(data, run, runs.length === 1)),
+  );
+}
+
+// The same run from several folders: one verdict for all of them.
+function pooled(runs) {
+  const parts = runs.map((run) => run.part);
+  if (new Set(parts).size === parts.length) return null;
+  return el("p", { className: "faint" }, "These runs are decided on together: where two have measured the same, the one of the later folder counts.");
+}
+
+function claimBlock(claim) {
+  const verdict = claim.quick ?? claim.verdict;
+  const more = [
+    ["Decided by", claim.decided],
+    ["Printed in the paper", claim.published.join("; ")],
+    ["Deviation", claim.deviation],
+    ["Note", claim.note],
+  ].filter(([, text]) => text);
+  return el(
+    "div",
+    { className: `claim ${verdict}` },
+    el(
+      "p",
+      {},
+      chip(verdict, claim.quick ? `quick, would say: ${VERDICTS[verdict]}` : VERDICTS[verdict]),
+      " ",
+      el("strong", {}, claim.id),
+      ` ${claim.statement} (${claim.where}).`,
+    ),
+    claim.evidence ? el("p", { className: "evidence" }, term("Evidence", "The numbers that the verdict rests on. Three in brackets are a value and the two ends of its 95 % interval."), ": ", word(claim.evidence, 1200), ".") : null,
+    more.length ? el("details", {}, el("summary", {}, "How it was decided"), el("dl", {}, more.map(([name, text]) => [el("dt", {}, name), el("dd", {}, word(text, 2000))]))) : null,
+  );
+}
+
+function figures(runs) {
+  const several = runs.length > 1;
+  const all = runs.flatMap((run) => run.figures.map((figure) => figureBlock(run, figure, several)));
+  return all.length ? el("div", { className: `figures ${all.length > 1 ? "many" : ""}` }, all) : null;
+}
+
+function figureBlock(run, figure, several) {
+  const name = several ? `${figure.name} (${run.part || run.workspace})` : figure.name;
+  const image = el("img", { alt: `Figure ${name} of ${run.place}`, loading: "lazy" });
+  const link = el("a", { download: `${figure.name}.svg`, className: "quiet" }, "SVG");
+  const enlarge = el("button", { type: "button", className: "quiet", ariaPressed: "false", onclick: () => {
+    const large = block.classList.toggle("large");
+    enlarge.ariaPressed = String(large);
+  } }, "Enlarge");
+  const block = el("figure", {}, image, el("figcaption", {}, word(name, 80), " ", link, " ", enlarge));
+  block.load = async () => {
+    if (image.src) return;
+    link.href = image.src = await drawing(figure.svg);
+  };
+  return block;
+}
+
+// Figures are unpacked after the text is there, those in sight first.
+export function loadFigures(root) {
+  const blocks = [...root.querySelectorAll("figure")].filter((figure) => figure.load);
+  const watcher = new IntersectionObserver((seen) => seen.forEach((entry) => entry.isIntersecting && entry.target.load()), { rootMargin: "600px" });
+  blocks.forEach((figure) => watcher.observe(figure));
+  addEventListener("beforeprint", () => blocks.forEach((figure) => figure.load()));
+}
+
+// What all rows that a recipe puts first share is not repeated in each.
+function shortAxes(text, hidden) {
+  return text.split(", ").filter((part) => !hidden.includes(part)).join(", ");
+}
+
+function columnsOf(data, hidden = []) {
+  const [NAME, SET, AXES, VALUE, LOW, HIGH, PAPER, N, SEEDS, BESIDE] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+  const of = (row) => [shortAxes(row[AXES], hidden), row[BESIDE]].filter(Boolean).join(", ");
+  const plain = (label, index, meaning) => ({ label, meaning, numeric: true, value: (row) => row[index], cell: (row) => number(row[index]) });
+  return [
+    { label: "measured", value: (row) => row[NAME], cell: (row) => symbol(data, row[NAME]) },
+    { label: "data set", value: (row) => row[SET], cell: (row) => word(row[SET]) },
+    { label: "of", value: of, cell: (row) => word(of(row), 90) },
+    plain("value", VALUE),
+    { label: "95 % interval", numeric: true, meaning: "Where the value would lie in 95 of 100 repetitions with other examples or seeds.", value: (row) => (row[LOW] === null ? "" : `${row[LOW]} … ${row[HIGH]}`), cell: (row) => (row[LOW] === null ? "" : `${number(row[LOW])} … ${number(row[HIGH])}`) },
+    { label: "paper", numeric: true, meaning: "What the paper prints.", value: (row) => row[PAPER], cell: (row) => (row[PAPER] === null ? "" : number(row[PAPER])) },
+    plain("n", N, "How many examples, words or seeds the value rests on."),
+    { ...plain("seeds", SEEDS, "How many random seeds went into it."), cell: (row) => (row[SEEDS] ? number(row[SEEDS]) : "") },
+  ];
+}
+
+function symbol(data, name) {
+  const [label, meaning] = data.symbols[name] ?? [name, ""];
+  return meaning ? term(word(label, 60), meaning) : word(label, 60);
+}
+
+function runDetails(data, run, only) {
+  const name = run.part || run.workspace;
+  const first = run.rows.slice(0, run.headline);
+  const rest = run.rows.length > first.length;
+  return el(
+    "details",
+    { className: "run", open: only && first.length > 0 && first.length < 60 },
+    el("summary", {}, only ? "Measurements and settings" : ["Measurements and settings: ", word(name, 60)]),
+    first.length ? sortable(columnsOf(data, run.hidden), first, { caption: `Main measurements of ${run.place}`, file: `${name || "run"}.csv` }) : null,
+    rest ? lazily("All measurements", () => sortable(columnsOf(data), run.rows, { caption: `All ${run.rows.length} measurements of ${run.place}`, file: `${name || "run"}-all.csv` })) : null,
+    el("p", {}, el("code", { className: "command" }, word(run.command, 400)), ` took ${number(run.seconds)} s on ${run.device === "cuda" ? "a GPU" : "CPU"}${run.units ? `, ${plural(run.units, "unit")}` : ""}.`),
+    el("details", {}, el("summary", {}, "Configuration"), pairs(run.config)),
+    el("details", {}, el("summary", {}, "Environment"), pairs(run.environment)),
+  );
+}
+
+// A table of thousands of rows is made when it is asked for.
+function lazily(label, make) {
+  const block = el("details", { ontoggle: () => block.open && block.children.length === 1 && block.append(make()) }, el("summary", {}, label));
+  return block;
+}
+
+function pairs(list) {
+  return el("dl", { className: "pairs" }, list.map(([key, value]) => [el("dt", {}, word(key, 60)), el("dd", {}, word(value, 400))]));
+}
+
+// The same measurement of several runs in one line: corpora of a table, or variants of a recipe.
+function sideBySide(data, recipe, runs) {
+  const names = runs.map((run) => run.part || run.workspace);
+  const labels = names.map((name, index) => (names.indexOf(name) === index && names.lastIndexOf(name) === index ? name : `${name} (${runs[index].workspace})`));
+  const lines = new Map();
+  runs.forEach((run, index) => {
+    for (const row of run.rows.slice(0, run.headline)) {
+      const key = `${row[0]}\u0000${row[2]}`;
+      if (!lines.has(key)) lines.set(key, { name: row[0], axes: shortAxes(row[2], run.hidden), cells: runs.map(() => null) });
+      lines.get(key).cells[index] ??= row;
+    }
+  });
+  const rows = [...lines.values()].filter((line) => line.cells.filter(Boolean).length > 1);
+  if (!rows.length) return null;
+  const columns = [
+    { label: "measured", value: (line) => line.name, cell: (line) => symbol(data, line.name) },
+    { label: "of", value: (line) => line.axes, cell: (line) => word(line.axes, 50) },
+    ...labels.map((label, index) => ({
+      label,
+      numeric: true,
+      value: (line) => line.cells[index]?.[3] ?? null,
+      cell: (line) => sideCell(line.cells[index]),
+    })),
+  ];
+  return el("details", { className: "run", open: true }, el("summary", {}, "Side by side"), sortable(columns, rows, { caption: `${recipe}: ${plural(runs.length, "run")} side by side; the paper's figure in grey`, file: `${anchor(recipe)}.csv` }));
+}
+
+function sideCell(row) {
+  if (!row) return "";
+  const interval = row[4] === null ? null : `${number(row[4])} … ${number(row[5])}`;
+  return el("span", interval ? { title: `95 % interval ${interval}` } : {}, number(row[3]), row[6] === null ? null : el("span", { className: "faint" }, ` ${number(row[6])}`));
+}
+
+function withoutRun(data) {
+  const without = data.claims.filter((claim) => !claim.measured);
+  if (!without.length) return null;
+  return el("details", { className: "run" }, el("summary", {}, `${plural(without.length, "claim")} without a run here`), el("ul", {}, without.map((claim) => el("li", {}, el("strong", {}, claim.id), ` ${claim.statement}. `, el("code", {}, claim.recipes.map((recipe) => `attnscope run ${recipe}`).join("; "))))));
+}

@@ -1,0 +1,280 @@
+"""Scenes of units: which of a workspace's are shown, and what was stored of them step by step.
+
+Units on the same source share examples, so they share a scene: models that learned their attention
+are followed, and beside them stand what they are compared with: a model under uniform attention,
+the proxy, IBM Model 1. The choice is a function of the files alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from pydantic import ValidationError
+
+from attnscope.data.batch import Batch
+from attnscope.errors import AttnscopeError, UsageError
+from attnscope.report.candidates import Candidate, chosen, read_candidate
+from attnscope.report.example import shown_example
+from attnscope.report.labels import flat, labels, telling
+from attnscope.report.reading import displayed, extra_maps, sentence_scene
+from attnscope.report.scene import Follower, Map, Scene, Shown
+from attnscope.report.stored import COMPARED, StoredScores, agreement
+from attnscope.runs.spec import fingerprint
+from attnscope.scores.merging import RULE_OF_SCORE
+from attnscope.scores.score import Score
+from attnscope.training.trained import TrainedUnit
+
+_MOST_STEPS = 40  # of a unit
+# A length at which a map is read at a glance; others are shown where there are not enough.
+_READABLE = range(4, 31)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a user asked to see: how many examples, or which ones by id."""
+
+    count: int = 6
+    ids: tuple[int, ...] = ()
+    sentences: tuple[str, ...] = ()
+
+
+def unit_scenes(paths: Sequence[Path], asked: Asked, notices: list[str]) -> list[Scene]:
+    """Return one scene for each source that some unit keeps scores of, the richest first."""
+    groups: dict[tuple[Path, str], list[Candidate]] = {}
+    for path in paths:
+        candidate = read_candidate(path, notices)
+        if candidate is not None:
+            groups.setdefault((path.parent, candidate.source), []).append(candidate)
+    scenes = []
+    read: set[str] = set()
+    sources: dict[str, str] = {}
+    for group in groups.values():
+        followed = chosen([each for each in group if each.learned and not each.is_proxy])
+        if not followed:
+            continue
+        try:
+            made = _Group(group, followed, asked, notices, read).scenes()
+            scenes += made
+            sources |= {scene.key: followed[0].source for scene in made[:1]}
+        except (AttnscopeError, ValidationError) as error:
+            where = followed[0].path.name
+            notices.append(f"{where} is not shown: {str(error).splitlines()[0].rstrip('.')}.")
+    notices += [
+        f"No trained model here can read the sentence {sentence!r}."
+        for sentence in asked.sentences
+        if sentence not in read
+    ]
+    _tell_apart(scenes, sources)
+    return sorted(scenes, key=lambda scene: (-_richness(scene), scene.title))
+
+
+def _tell_apart(scenes: Sequence[Scene], sources: Mapping[str, str]) -> None:
+    """Add to equal titles in which settings their sources differ."""
+    titles = [scene.title for scene in scenes]
+    settings = [dict(flat(json.loads(sources.get(scene.key, "{}")))) for scene in scenes]
+    for scene, title, told in zip(scenes, titles, telling(settings, titles), strict=True):
+        if titles.count(title) > 1 and told:
+            scene.title = f"{title} ({', '.join(told)})"
+
+
+def _richness(scene: Scene) -> int:
+    return len({each.score for each in scene.maps if not each.score.startswith("term_")})
+
+
+class _Group:
+    """The units of one source, put together as a scene."""
+
+    def __init__(
+        self,
+        group: Sequence[Candidate],
+        followed: Sequence[Candidate],
+        asked: Asked,
+        notices: list[str],
+        read: set[str],
+    ) -> None:
+        self.asked, self.notices, self.read = asked, notices, read
+        self.candidates = list(followed)
+        self.followed = [TrainedUnit.read(each.path) for each in followed]
+        uniform = [each for each in group if each.uniform and not each.is_proxy]
+        proxies = [each for each in group if each.is_proxy]
+        self.beside = [TrainedUnit.read(each.path) for each in uniform[:1]]
+        self.proxies = [TrainedUnit.read(each.path) for each in proxies[:1]]
+        self.left_out = sum(each.learned for each in group) - len(followed)
+        self.stored = self.followed[0].examples
+        self.rows = _rows_to_show(self.stored, asked)
+        self.ids = [int(self.stored.ids[row]) for row in self.rows]
+        count = max(COMPARED, *self.rows) + 1
+        self.read_of = {
+            unit.folder.name: StoredScores(unit, count) for unit in (*self.followed, *self.beside)
+        }
+
+    def scenes(self) -> list[Scene]:
+        """Return the scene of stored examples, and one of the user's own sentences."""
+        first = self.followed[0]
+        scene = Scene(
+            key=f"{first.folder.path.parent.parent.name}/{fingerprint(self.candidates[0].source)}",
+            title=first.unit.source.dataset,
+            note=self._note(),
+            examples=self._examples(),
+            units=[
+                Follower(unit.folder.name, label, not (unit.folder.path / "done.json").exists())
+                for unit, label in zip(self.followed, labels(self.candidates), strict=True)
+            ],
+            maps=[],
+        )
+        for place, unit in enumerate(self.followed):
+            scene.maps += self._stored_maps(unit, place, unit.unit.training.scores)
+            scene.maps += self._final_maps(unit, place)
+            scene.units[place].curves = self._curves(unit)
+        for unit in self.beside:
+            scene.maps += self._stored_maps(unit, -1, unit.unit.training.scores)
+        batch = self.stored.rows(torch.tensor(self.rows)).trimmed()
+        scene.maps += extra_maps(self.followed, self.proxies, batch, self.notices)
+        scene.maps = [each for each in scene.maps if any(any_value(row) for row in each.values)]
+        return [scene, *self._own_sentences()] if scene.maps else []
+
+    def _note(self) -> str:
+        split = self.followed[0].unit.training.splits[0]
+        kind = {"val": "held-out", "train": "training"}.get(split, split)
+        told = f"{len(self.rows)} of {len(self.stored)} stored {kind} examples"
+        return told + (
+            f"; {self.left_out} more units on this source are not shown." if self.left_out else "."
+        )
+
+    def _examples(self) -> list[Shown]:
+        return [
+            shown_example(
+                self.followed[0].unit.source, self.stored, row, f"example {self.stored.ids[row]}"
+            )
+            for row in self.rows
+        ]
+
+    def _stored_maps(self, unit: TrainedUnit, place: int, rules: Iterable[Any]) -> list[Map]:
+        """Return the scores that a unit keeps at each step, of the examples that are shown."""
+        stored, steps = self.read_of[unit.folder.name], _thinned(unit.folder.score_steps)
+        uniform = place < 0
+        maps = {
+            rule.name: Map(
+                score="uniform_probe" if uniform and rule.name == "lexical_probe" else rule.name,
+                unit=place,
+                steps=steps,
+                values=[[] for _ in self.rows],
+                note="of another model" if uniform else "",
+                merge=RULE_OF_SCORE.get(rule.name, "max"),
+            )
+            for rule in rules
+            # Attention that is fixed has nothing to show.
+            if not (uniform and rule.name == "attention")
+        }
+        for step in steps:
+            for rule in rules:
+                if rule.name in maps:
+                    score = stored.score(rule.name, step)
+                    for values, found in zip(
+                        maps[rule.name].values, self._values(score, rule), strict=True
+                    ):
+                        values.append(found)
+        return list(maps.values())
+
+    def _final_maps(self, unit: TrainedUnit, place: int) -> list[Map]:
+        """Return the scores that were read after training."""
+        made = []
+        for rule in unit.unit.training.final_scores:
+            score = self.read_of[unit.folder.name].score(rule.name, "last")
+            if score is not None:
+                values = [[each] for each in self._values(score, rule)]
+                rule_of = RULE_OF_SCORE.get(rule.name, "max")
+                made.append(Map(rule.name, place, [None], values, "after training", rule_of))
+        return made
+
+    def _values(self, score: Score | None, rule: Any) -> list[np.ndarray | None]:
+        """Return what is shown of a score, example by example."""
+        if score is None:
+            return [None] * len(self.ids)
+        places = {int(key): row for row, key in enumerate(score.batch.ids.tolist())}
+        found: list[np.ndarray | None] = []
+        for key in self.ids:
+            row = places.get(key)
+            if row is None:
+                found.append(None)
+                continue
+            out, inp = int(score.batch.target_lengths[row]), int(score.batch.input_lengths[row])
+            values = score.values[row, :out, :inp].double().numpy()
+            values = np.where(score.input_mask[row, :inp].numpy(), values, np.nan)
+            found.append(displayed(values, rule))
+        return found
+
+    def _curves(self, unit: TrainedUnit) -> dict[str, list[tuple[int, float]]]:
+        """Return accuracy and agreement over training, in percent."""
+        log = unit.log
+        curves = {
+            name: [(int(row["step"]), 100 * float(row[name])) for row in log if name in row]
+            for name in ("accuracy",)
+        }
+        names = [rule.name for rule in unit.unit.training.scores]
+        if "attention" not in names:
+            return curves
+        stored = self.read_of[unit.folder.name]
+        fixed = [
+            ("uniform_probe", self.read_of[other.folder.name].last("lexical_probe"))
+            for other in self.beside
+        ]
+        others = [name for name in names if name != "attention"]
+        pairs: dict[str, list[tuple[int, float]]] = {}
+        for step in _thinned(unit.folder.score_steps):
+            attention = stored.score("attention", step)
+            if attention is None:
+                continue
+            now = [(name, stored.score(name, step)) for name in others]
+            for name, other in (*now, *fixed):
+                value = agreement(attention, other)
+                if value is not None:
+                    pairs.setdefault(f"A(attention,{name})", []).append((step, value))
+        return {name: rows for name, rows in (curves | pairs).items() if rows}
+
+    def _own_sentences(self) -> list[Scene]:
+        """Return what the first unit does with the user's own sentences, after training."""
+        if not self.asked.sentences:
+            return []
+        scenes = sentence_scene(self.followed[0], self.asked.sentences)
+        self.read |= {example.key for scene in scenes for example in scene.examples}
+        return scenes
+
+
+def any_value(row: Iterable[np.ndarray | None]) -> bool:
+    """Tell whether there is anything to show."""
+    return any(values is not None for values in row)
+
+
+def _rows_to_show(batch: Batch, asked: Asked) -> list[int]:
+    """Return the examples asked for; or the first ones of a readable length, then the shortest."""
+    ids = [int(key) for key in batch.ids.tolist()]
+    if asked.ids:
+        rows = [ids.index(key) for key in asked.ids if key in ids]
+        if not rows:
+            known = ", ".join(map(str, ids[:8]))
+            raise UsageError(
+                f"none of the examples {', '.join(map(str, asked.ids))} is stored; stored are "
+                f"{known}{' …' if len(ids) > 8 else ''}"
+            )
+        return rows
+    lengths = batch.input_lengths.tolist()
+    readable = [length in _READABLE for length in lengths]
+    order = sorted(
+        range(len(ids)), key=lambda row: (not readable[row], 0 if readable[row] else lengths[row])
+    )
+    return sorted(order[: asked.count])
+
+
+def _thinned(steps: Sequence[int]) -> list[int]:
+    """Return at most so many steps, evenly chosen, the first and the last among them."""
+    if len(steps) <= _MOST_STEPS:
+        return list(steps)
+    places = np.linspace(0, len(steps) - 1, _MOST_STEPS).round().astype(int)
+    return [steps[place] for place in sorted(set(places.tolist()))]
