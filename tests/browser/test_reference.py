@@ -23,3 +23,18 @@ def test_a_report_over_all_reference_results_stays_under_ten_megabytes(opened, t
     assert path.stat().st_size < 10_000_000
     assert watched.said == []
     assert watched.asked == []
+
+
+@pytest.mark.skipif(not RESULTS.is_dir(), reason="needs the repository's results")
+def test_a_link_to_a_recipe_ends_at_it_though_figures_above_come_later(opened, tmp_path):
+    page = opened().open(write_report(RESULTS, tmp_path / "results.html"))
+    page.emulate_media(reduced_motion="reduce")
+    last = "#recipe-snell-alignment"
+    page.click(f"a[href='{last}']")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('figure')].every((f) => {"
+        " const box = f.getBoundingClientRect();"
+        " return box.bottom < 0 || box.top > innerHeight || f.querySelector('a').href; })"
+    )
+    top = page.evaluate(f"document.querySelector('{last}').getBoundingClientRect().top")
+    assert 0 <= top <= 150

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from attnscope import compare, load
+from attnscope.report.overview import size_of
 from attnscope.report.page import as_data, request_of
 from attnscope.report.payload import payload
 
@@ -177,3 +178,13 @@ def test_a_run_carries_its_measurements_beside_the_published_ones(value):
     assert run["rows"][0] == ["seeds_learned", "permutations", "", 3, 1, 4, 3, 4, 0, ""]
     assert run["headline"] == 1
     assert gzip.decompress(base64.b64decode(run["figures"][0]["svg"])).startswith(b"<svg")
+
+
+def test_the_room_of_a_drawing_is_read_from_its_first_tag():
+    assert size_of(
+        b'<svg class="a" width="864" height="275.5" viewBox="0 0 1 1"><g width="3"/>'
+    ) == (
+        864.0,
+        275.5,
+    )
+    assert size_of(b'<svg stroke-width="3"><rect width="7" height="8"/></svg>') == (300.0, 300.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -122,8 +123,8 @@ def _setting(item: tuple[str, Any]) -> str:
     return f"{key}={','.join(map(str, value)) if isinstance(value, list) else value}"
 
 
-def figures_of(found: FoundResult, notices: list[str]) -> list[dict[str, str]]:
-    """Return the drawings of a run, compressed."""
+def figures_of(found: FoundResult, notices: list[str]) -> list[dict[str, Any]]:
+    """Return the drawings of a run, compressed, with the room that they take."""
     figures = []
     for path in sorted((found.folder / "figures").glob("*.svg")):
         if not inside(path, found.folder):
@@ -131,8 +132,17 @@ def figures_of(found: FoundResult, notices: list[str]) -> list[dict[str, str]]:
         elif path.stat().st_size > _MOST_FIGURE:
             notices.append(f"{path} is too large for the page; open the file itself.")
         else:
-            figures.append({"name": path.stem, "svg": packed(path.read_bytes())})
+            drawing = path.read_bytes()
+            figures.append({"name": path.stem, "svg": packed(drawing), "size": size_of(drawing)})
     return figures
+
+
+def size_of(drawing: bytes) -> tuple[float, float]:
+    """Return width and height of an SVG, as its first tag says; some size where it says none."""
+    tag = drawing[:2000].partition(b">")[0]
+    found = [re.search(rb'\s%b="([0-9.]+)"' % name, tag) for name in (b"width", b"height")]
+    width, height = (float(match[1]) if match else 300.0 for match in found)
+    return width, height
 
 
 def claims_json(judged: Sequence[Judged]) -> list[dict[str, Any]]:

@@ -148,7 +148,10 @@ function figures(runs) {
 
 function figureBlock(run, figure, several) {
   const name = several ? `${figure.name} (${run.part || run.workspace})` : figure.name;
-  const image = el("img", { alt: `Figure ${name} of ${run.place}`, loading: "lazy" });
+  // An empty drawing keeps the room, so that nothing moves when the figure comes.
+  const [width, height] = figure.size.map(Number);
+  const empty = `data:image/svg+xml,${encodeURIComponent(`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"/>`)}`;
+  const image = el("img", { alt: `Figure ${name} of ${run.place}`, src: empty });
   const link = el("a", { download: `${figure.name}.svg`, className: "quiet" }, "SVG");
   const enlarge = el("button", { type: "button", className: "quiet", ariaPressed: "false", onclick: () => {
     const large = block.classList.toggle("large");
@@ -156,7 +159,7 @@ function figureBlock(run, figure, several) {
   } }, "Enlarge");
   const block = el("figure", {}, image, el("figcaption", {}, word(name, 80), " ", link, " ", enlarge));
   block.load = async () => {
-    if (image.src) return;
+    if (link.href) return;
     link.href = image.src = await drawing(figure.svg);
   };
   return block;
