@@ -247,14 +247,12 @@ def test_without_a_generator_nothing_is_dropped():
         (WordStates(), 0.0, True),
         (Affine(), 0.0, True),
         (Concat(encoder=Affine()), 0.0, True),
-        (WordStates(), 0.5, False),
+        (WordStates(), 0.5, True),
         (Recurrent(), 0.0, False),
         (Residual(encoder=Recurrent()), 0.0, False),
     ],
 )
-def test_seeds_train_as_one_program_where_nothing_is_recurrent_or_dropped(
-    encoder, dropout, expected
-):
+def test_seeds_train_as_one_program_where_nothing_is_recurrent(encoder, dropout, expected):
     assert ClassifierSpec(encoder=encoder, dropout=dropout).stackable is expected
 
 

@@ -8,11 +8,20 @@ from typing import Any
 import pytest
 
 from attnscope.data.tasks import PermutationCopy
+from attnscope.models.attentions import Additive, DotProduct
+from attnscope.models.classifier import ClassifierSpec
+from attnscope.models.encoders import Affine, WordStates
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.runs.atomic import read_rows
 from attnscope.training.unit import Training, Unit
 
 SOURCE, MODEL = PermutationCopy(length=5), Seq2SeqSpec(embedding=8, hidden=8)
+# sunlu's models without an LSTM, at several rates of dropout.
+DROPPING = {
+    "DP": {"encoder": WordStates(), "attention": DotProduct(scale=3.0), "dropout": 0.5},
+    "DP-A": {"encoder": Affine(hidden=4), "attention": DotProduct(), "dropout": 0.3},
+    "AD": {"encoder": WordStates(), "attention": Additive(hidden=4), "dropout": 0.8},
+}
 
 
 def _tiny(source: Any = SOURCE, model: Any = MODEL, seed: int = 0, **training: Any) -> Unit:
@@ -38,6 +47,12 @@ def _numbers(folder: Path) -> dict[str, Any]:
 def tiny():
     """Make tiny units; settings of training may be given by name."""
     return _tiny
+
+
+@pytest.fixture(params=DROPPING.values(), ids=DROPPING)
+def dropping(request):
+    """Give each of the classifiers that have dropout and train as one program."""
+    return ClassifierSpec(embedding=5, **request.param)
 
 
 @pytest.fixture

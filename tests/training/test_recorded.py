@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from attnscope.data.batch import Example, collate
-from attnscope.data.corpus import GrammarTranslation
+from attnscope.data.corpus import GrammarSentiment, GrammarTranslation
+from attnscope.data.randomness import generator
 from attnscope.data.sequence_tasks import OneToOne
 from attnscope.models.architectures import AED, AO, LearnedAttention
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
@@ -14,6 +15,7 @@ from attnscope.training import recorded
 from attnscope.training.loop import repeatable
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import AitkenAdam
+from attnscope.training.prepared import PreparedMasks
 from attnscope.training.recorded import CudaGraphs, RecordedGradients
 from attnscope.training.regulariser import SquaredNorm
 from attnscope.training.stacked import Gradients, stack, stack_batches
@@ -21,7 +23,7 @@ from attnscope.training.together import train_together
 
 SEEDS = (4, 0, 9)
 TERMS = (Likelihood(), SquaredNorm(weight=1e-3))
-TEXT = GrammarTranslation()
+TEXT, LABELLED = GrammarTranslation(), GrammarSentiment()
 SPECS = {
     "aed": EncoderDecoderSpec(hidden=5),
     "aed-lstm-learned": EncoderDecoderSpec(
@@ -66,31 +68,43 @@ class PretendedGraphs(CudaGraphs):
         return losses, replay
 
 
-def batches(step, size=6):
-    return [TEXT.training_batch(seed, step, size) for seed in SEEDS]
+def batches(step, source=TEXT, size=6):
+    return [source.training_batch(seed, step, size) for seed in SEEDS]
 
 
-def updates(gradients, models, steps):
+def updates(gradients, models, steps, source):
     """Train, and return the losses of all steps and the parameters after them."""
-    optimizer = AitkenAdam(clip=0.5).build_stacked(models)
+    optimizer, masks = AitkenAdam(clip=0.5).build_stacked(models), PreparedMasks(models)
     losses = []
     for step in range(steps):
-        losses.append(gradients(stack_batches(batches(step))))
+        given = batches(step, source)
+        streams = [generator("training", seed, step) for seed in SEEDS]
+        losses.append(gradients(stack_batches(given) | masks(given, streams)))
         optimizer.step()
     return torch.stack(losses), models.parameters
 
 
-def both(spec, graphs, steps, device="cpu"):
+def both(spec, graphs, steps, device="cpu", source=TEXT):
     """Train without and with recordings from the same start."""
     plain, other = (
-        stack([spec.build(TEXT, seed).double().to(device) for seed in SEEDS]) for _ in range(2)
+        stack([spec.build(source, seed).double().to(device) for seed in SEEDS]) for _ in range(2)
     )
     if isinstance(graphs, PretendedGraphs):
         graphs.models = other
     return (
-        updates(Gradients(plain, TERMS), plain, steps),
-        updates(RecordedGradients(other, TERMS, graphs=graphs), other, steps),
+        updates(Gradients(plain, TERMS), plain, steps, source),
+        updates(RecordedGradients(other, TERMS, graphs=graphs), other, steps, source),
     )
+
+
+def assert_alike(graphs, plain, other):
+    """Assert that most steps were recorded ones, and gave the numbers of those that were not."""
+    (losses, parameters), (found, others) = plain, other
+    assert graphs.recorded > 1
+    assert graphs.replayed > graphs.recorded
+    assert found.equal(losses)
+    for name, parameter in parameters.items():
+        assert others[name].equal(parameter), name
 
 
 def test_recorded_steps_are_the_plain_ones_whatever_the_width_of_a_batch(monkeypatch):
@@ -98,12 +112,38 @@ def test_recorded_steps_are_the_plain_ones_whatever_the_width_of_a_batch(monkeyp
     graphs = PretendedGraphs()
     shapes = {stack_batches(batches(step))["inputs"].shape for step in range(12)}
     assert len(shapes) > 1
-    (losses, parameters), (found, others) = both(SPECS["aed"], graphs, 12)
-    assert graphs.recorded > 1
-    assert graphs.replayed > graphs.recorded
-    assert found.equal(losses)
-    for name, parameter in parameters.items():
-        assert others[name].equal(parameter), name
+    assert_alike(graphs, *both(SPECS["aed"], graphs, 12))
+
+
+def test_recorded_steps_take_their_own_masks(monkeypatch, dropping):
+    monkeypatch.setattr(recorded, "_WARM", 1)
+    graphs = PretendedGraphs()
+    assert_alike(graphs, *both(dropping, graphs, 20, source=LABELLED))
+
+
+def test_masks_are_sent_as_bytes_and_all_numbers_of_a_batch_in_one_piece(monkeypatch, dropping):
+    models, sent = stack([dropping.build(LABELLED, seed) for seed in SEEDS]), []
+    graphs, send = PretendedGraphs(), PretendedGraphs.send
+    graphs.models = models
+    monkeypatch.setattr(
+        PretendedGraphs, "send", lambda self, *both: (sent.append(both[0]), send(self, *both))
+    )
+    given = batches(0, LABELLED)
+    columns, masks = stack_batches(given), PreparedMasks(models)(given, [generator("x")] * 3)
+    RecordedGradients(models, TERMS, graphs=graphs)(columns | masks)
+    numbers, kept = (sum(column.numel() for column in part.values()) for part in (columns, masks))
+    assert [row.nbytes for row in sent] == [8 * numbers, kept]
+
+
+def test_no_room_is_kept_for_shapes_that_are_never_recorded(monkeypatch):
+    monkeypatch.setattr(recorded, "_MOST", 1)
+    models, graphs = stack([SPECS["aed"].build(TEXT, seed) for seed in SEEDS]), PretendedGraphs()
+    gradients = RecordedGradients(models, TERMS, graphs=graphs)
+    columns = [stack_batches(batches(step)) for step in range(4)]
+    for each in columns:
+        gradients(each)
+    assert len({each["inputs"].shape for each in columns}) > 1
+    assert len(gradients.shapes) == 1
 
 
 def test_shapes_beyond_the_most_are_never_recorded(monkeypatch):
@@ -141,12 +181,34 @@ def test_a_cuda_graph_makes_the_steps_that_are_made_without_it(spec):
 
 
 @on_a_gpu
+def test_a_cuda_graph_takes_the_masks_of_each_step(dropping):
+    with repeatable("cuda"):
+        (losses, parameters), (found, others) = both(dropping, None, 20, "cuda", LABELLED)
+        (expected, _), _ = both(dropping, PretendedGraphs(), 20, "cpu", LABELLED)
+    torch.testing.assert_close(found, losses, rtol=0, atol=1e-12)
+    torch.testing.assert_close(found.cpu(), expected, rtol=0, atol=1e-9)
+    for name, parameter in parameters.items():
+        torch.testing.assert_close(others[name], parameter, rtol=0, atol=1e-12)
+
+
+@on_a_gpu
 def test_units_in_a_cuda_graph_have_the_numbers_of_the_cpu(tiny, tmp_path):
+    have_the_numbers_of_the_cpu(
+        tiny, tmp_path, OneToOne(shortest=2, longest=4), EncoderDecoderSpec(hidden=5)
+    )
+
+
+@on_a_gpu
+def test_units_with_dropout_in_a_cuda_graph_have_the_numbers_of_the_cpu(tiny, tmp_path, dropping):
+    have_the_numbers_of_the_cpu(tiny, tmp_path, LABELLED, dropping)
+
+
+def have_the_numbers_of_the_cpu(tiny, tmp_path, source, model):
     units = {
         device: [
             tiny(
-                OneToOne(shortest=2, longest=4),
-                EncoderDecoderSpec(hidden=5),
+                source,
+                model,
                 seed,
                 steps=20,
                 optimizer=AitkenAdam(clip=0.5),

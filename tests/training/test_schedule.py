@@ -10,11 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnscope.data.batch import Batch
-from attnscope.data.corpus import GrammarTranslation
+from attnscope.data.corpus import GrammarSentiment, GrammarTranslation
+from attnscope.data.randomness import generator
 from attnscope.data.source import Source
 from attnscope.data.tasks import KeywordTask, MixtureCopy, PermutationCopy
 from attnscope.scores.attention import Attention
-from attnscope.training.loop import train_unit
+from attnscope.training.loop import build_model, train_unit
+from attnscope.training.objective import negative_log_likelihood
+from attnscope.training.optimizer import Adagrad
 from attnscope.training.unit import Training, every, merged
 
 SOURCES = (PermutationCopy(length=5), MixtureCopy(length=4), KeywordTask(), GrammarTranslation())
@@ -100,6 +103,18 @@ def test_each_update_trains_on_the_batch_of_its_step(tiny, tmp_path, monkeypatch
     monkeypatch.setattr(PermutationCopy, "training_batch", watched)
     train_unit(unit, tmp_path)
     assert asked == [(5, step, 3) for step in range(4)]
+
+
+def test_dropout_of_a_step_depends_on_the_seed_and_the_step(tiny, tmp_path, dropping):
+    # With a learning rate that moves nothing, every step has the model as it was built.
+    still = {"optimizer": Adagrad(lr=1e-300), "dtype": "float64", "steps": 2, "evaluate_at": (1,)}
+    unit = tiny(GrammarSentiment(), dropping, 5, **still)
+    model, log = build_model(unit), train_unit(unit, tmp_path).log
+    for step in (0, 1):
+        batch = unit.source.training_batch(5, step, 4)
+        trace = model.trace(batch, None, generator("training", 5, step))
+        expected = negative_log_likelihood(trace).mean().item()
+        assert log[step + 1]["training_loss"] == pytest.approx(expected, rel=1e-12)
 
 
 def test_state_of_the_global_generator_changes_nothing(tiny, tmp_path, numbers):

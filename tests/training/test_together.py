@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from attnscope.data.corpus import GrammarSentiment
 from attnscope.data.sequence_tasks import OneToOne
 from attnscope.errors import AttnscopeError, NonFiniteLoss, UnitLocked, UsageError
 from attnscope.models.architectures import AO, VED
@@ -20,8 +21,9 @@ from attnscope.runs.unit import UnitFolder
 from attnscope.scores.attention import Attention
 from attnscope.training import loop, stacked, together
 from attnscope.training.loop import train_unit
+from attnscope.training.masking import MaskedWords
 from attnscope.training.objective import Likelihood
-from attnscope.training.optimizer import Adam, AitkenAdam
+from attnscope.training.optimizer import Adagrad, Adam, AitkenAdam
 from attnscope.training.progress import Silent
 from attnscope.training.regulariser import SquaredNorm
 from attnscope.training.spread import Workers, train_units
@@ -62,9 +64,17 @@ class Counted(Silent):
 @pytest.fixture
 def seeds(tiny):
     """Make units that differ in their seed alone."""
-    return lambda count=SEEDS, model=MODEL, **training: [
-        tiny(SOURCE, model, seed, **SETTINGS | training) for seed in count
+    return lambda count=SEEDS, model=MODEL, source=SOURCE, **training: [
+        tiny(source, model, seed, **SETTINGS | training) for seed in count
     ]
+
+
+@pytest.fixture
+def droppers(seeds, dropping):
+    """Make units with dropout, whose batches are of many widths."""
+    return seeds(
+        model=dropping, source=GrammarSentiment(), optimizer=Adagrad(lr=0.1), dtype="float64"
+    )
 
 
 @pytest.fixture
@@ -160,6 +170,15 @@ def test_on_a_gpu_seeds_are_cut_for_idle_processes_alone_and_never_into_single_o
     assert sizes(on_a_gpu(7, 8), 4) == [5] * 4
 
 
+def test_seeds_with_dropout_are_one_group(droppers):
+    assert groups(droppers, 1) == [droppers]
+
+
+def test_seeds_with_masked_words_make_no_group(seeds, dropping):
+    units = seeds(model=dropping, source=GrammarSentiment(), objective=(MaskedWords(),))
+    assert sizes(units, 1) == [1, 1, 1]
+
+
 def test_a_model_that_cannot_be_stacked_makes_no_group(tiny):
     assert sizes([tiny(seed=seed) for seed in range(3)], 1) == [1, 1, 1]
 
@@ -189,7 +208,14 @@ def losses(row):
     ids=["aed", "adam", "frozen", "intervention", "ved", "ao"],
 )
 def test_a_group_has_the_numbers_of_its_units_one_by_one(seeds, tmp_path, settings):
-    units = seeds(dtype="float64", **settings)
+    compare_with_one_by_one(seeds(dtype="float64", **settings), tmp_path)
+
+
+def test_a_group_with_dropout_has_the_numbers_of_its_units_one_by_one(droppers, tmp_path):
+    compare_with_one_by_one(droppers, tmp_path, atol=1e-12)
+
+
+def compare_with_one_by_one(units, tmp_path, atol=1e-9):
     assert train_together(units, tmp_path / "together") == [None] * 3
     for unit in units:
         alone = train_unit(unit, tmp_path / "alone")
@@ -199,7 +225,7 @@ def test_a_group_has_the_numbers_of_its_units_one_by_one(seeds, tmp_path, settin
         for one, other in zip(alone.log, grouped.log, strict=True):
             assert list(one) == list(other)
             assert one["accuracy"] == other["accuracy"]
-            assert losses(other) == pytest.approx(losses(one), rel=0, abs=1e-9)
+            assert losses(other) == pytest.approx(losses(one), rel=0, abs=atol)
         files = sorted(path.relative_to(alone.path) for path in alone.path.rglob("*.safetensors"))
         assert files == sorted(
             path.relative_to(grouped.path) for path in grouped.path.rglob("*.safetensors")
@@ -209,7 +235,7 @@ def test_a_group_has_the_numbers_of_its_units_one_by_one(seeds, tmp_path, settin
             other, found = load_arrays(grouped.path / file)
             assert (facts, sorted(one)) == (found, sorted(other))
             for name, array in one.items():
-                np.testing.assert_allclose(other[name], array, rtol=0, atol=1e-9)
+                np.testing.assert_allclose(other[name], array, rtol=0, atol=atol)
 
 
 def test_seeds_of_a_group_differ(expected):
@@ -252,6 +278,17 @@ def test_a_stopped_group_goes_on_to_the_same_bytes(units, tmp_path, expected, al
     stop_at(units, tmp_path, step)
     assert train_together(units, tmp_path) == [None] * 3
     assert all_numbers(units, tmp_path) == expected
+
+
+@pytest.mark.parametrize("step", [1, 6])
+def test_a_stopped_group_with_dropout_goes_on_to_the_same_bytes(
+    droppers, tmp_path, all_numbers, step
+):
+    stop_at(droppers, tmp_path / "stopped", step)
+    for folder in ("stopped", "undisturbed"):
+        assert train_together(droppers, tmp_path / folder) == [None] * 3
+    found, expected = (all_numbers(droppers, tmp_path / f) for f in ("stopped", "undisturbed"))
+    assert found == expected
 
 
 def test_a_stopped_group_goes_on_where_it_was(units, tmp_path, monkeypatch):
@@ -348,7 +385,14 @@ def test_an_altered_log_sends_its_own_unit_alone_back(units, tmp_path):
 
 
 def test_a_unit_of_a_stopped_group_goes_on_by_itself_to_the_same_numbers(seeds, tmp_path):
-    units = seeds(dtype="float64")
+    go_on_by_themselves(seeds(dtype="float64"), tmp_path)
+
+
+def test_a_unit_with_dropout_goes_on_by_itself_to_the_same_numbers(droppers, tmp_path):
+    go_on_by_themselves(droppers, tmp_path)
+
+
+def go_on_by_themselves(units, tmp_path):
     stop_at(units, tmp_path / "stopped", 6)
     train_together(units, tmp_path / "undisturbed")
     for unit in units:
@@ -360,7 +404,14 @@ def test_a_unit_of_a_stopped_group_goes_on_by_itself_to_the_same_numbers(seeds, 
 
 
 def test_units_that_were_begun_by_themselves_go_on_as_a_group(seeds, tmp_path):
-    units = seeds(dtype="float64")
+    go_on_as_a_group(seeds(dtype="float64"), tmp_path)
+
+
+def test_units_with_dropout_begun_by_themselves_go_on_as_a_group(droppers, tmp_path):
+    go_on_as_a_group(droppers, tmp_path)
+
+
+def go_on_as_a_group(units, tmp_path):
     for unit in units:
         updates = itertools.count(1)
 

@@ -19,6 +19,14 @@ def prefix_mask(lengths: Int[Tensor, " batch"], width: int) -> Bool[Tensor, "bat
     return torch.arange(width, device=lengths.device) < lengths[:, None]
 
 
+def moved(tensor: Tensor, device: torch.device) -> Tensor:
+    """Return a tensor on a device, without waiting for it."""
+    # From pinned memory a GPU takes it when it gets there; otherwise this process would wait.
+    if device.type == "cuda" and tensor.device.type == "cpu":
+        return tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device)
+
+
 @dataclass(frozen=True)
 class Batch:
     """Examples as padded tensors.

@@ -7,10 +7,12 @@ seed alone. Sentences of the grammars end in ``<eos>``; the decoder starts from 
 from __future__ import annotations
 
 from abc import abstractmethod
+from array import array
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import Literal
 
+import numpy as np
 import torch
 
 from attnscope.data import grammar
@@ -49,13 +51,18 @@ class Corpus(Source):
         batches again, and given out in a random order: less padding, the same examples.
         """
         count, pool = len(self.training_examples), step // self.bucket
-        places = range(pool * self.bucket * size, (pool + 1) * self.bucket * size)
-        drawn = [_order(seed, place // count, count)[place % count] for place in places]
+        drawn = _drawn(seed, pool * self.bucket * size, (pool + 1) * self.bucket * size, count)
         if self.bucket > 1:
-            drawn.sort(key=lambda index: len(self.training_examples[index].inputs))
+            lengths = np.asarray(self._training_lengths)[drawn]
+            drawn = drawn[lengths.argsort(kind="stable")]
         turn = _turns(seed, pool, self.bucket)[step % self.bucket]
-        chosen = drawn[turn * size : (turn + 1) * size]
+        chosen = drawn[turn * size : (turn + 1) * size].tolist()
         return collate([self.training_examples[index] for index in chosen])
+
+    @cached_property
+    def _training_lengths(self) -> array[int]:
+        # Not NumPy's array, whose comparison is no truth value: sources are compared.
+        return array("q", [len(example.inputs) for example in self.training_examples])
 
     def evaluation_batch(self, count: int, split: str = "val") -> Batch:
         """Return the first validation examples, or as many random training examples."""
@@ -72,12 +79,20 @@ class Corpus(Source):
         return self.input_words.encode([*text.split(), EOS])
 
 
-@lru_cache(maxsize=4)
-def _order(seed: int, epoch: int, count: int) -> list[int]:
-    return torch.randperm(count, generator=generator("order", seed, epoch)).tolist()
+def _drawn(seed: int, first: int, end: int, count: int) -> np.ndarray:
+    """Return the examples at some places of a seed's stream, epoch after epoch of it."""
+    epochs = range(first // count, (end - 1) // count + 1)
+    orders = {epoch * count: _order(seed, epoch, count) for epoch in epochs}
+    return np.concatenate([order[max(first - at, 0) : end - at] for at, order in orders.items()])
 
 
-@lru_cache(maxsize=4)
+# Seeds that train as one program take turns here, each of them now and then in two epochs.
+@lru_cache(maxsize=32)
+def _order(seed: int, epoch: int, count: int) -> np.ndarray:
+    return torch.randperm(count, generator=generator("order", seed, epoch)).numpy()
+
+
+@lru_cache(maxsize=32)
 def _turns(seed: int, pool: int, bucket: int) -> list[int]:
     return torch.randperm(bucket, generator=generator("turns", seed, pool)).tolist()
 

@@ -15,7 +15,10 @@ class ModelSpec(Spec):
 
     @property
     def stackable(self) -> bool:
-        """Whether several seeds can train as one program (`attnscope.training.together`)."""
+        """Whether several seeds can train as one program (`attnscope.training.together`).
+
+        They can where a model is plain tensor operations with no randomness but that of `dropped`.
+        """
         return False
 
     @abstractmethod

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from jaxtyping import Float
 from pydantic import Field, SerializeAsAny
 from torch import Tensor, nn
@@ -24,10 +23,10 @@ from attnscope.data.source import Source
 from attnscope.errors import UsageError
 from attnscope.models.attentions import Additive, AttentionSpec
 from attnscope.models.base import ModelSpec
+from attnscope.models.dropout import Randomness, dropped
 from attnscope.models.embedding import Embeddings, RandomEmbeddings
 from attnscope.models.encoders import Choice, EncoderSpec, Recurrent
 from attnscope.models.intervention import AttentionRule
-from attnscope.models.recurrence import dropped
 from attnscope.models.trace import Trace
 from attnscope.runs.spec import Settings
 
@@ -66,8 +65,8 @@ class ClassifierSpec(ModelSpec):
 
     @property
     def stackable(self) -> bool:
-        """Where the encoder is; dropout is drawn for one seed at a time."""
-        return self.encoder.stackable and self.dropout == 0
+        """Where the encoder is."""
+        return self.encoder.stackable
 
     def build(self, source: Source, seed: int) -> Classifier:
         """Return the model, initialised from the unit's seed."""
@@ -113,7 +112,7 @@ class Classifier(nn.Module):
         self,
         batch: Batch,
         attention: Mapping[str, AttentionRule] | None = None,
-        generator: torch.Generator | None = None,
+        generator: Randomness | None = None,
     ) -> Trace:
         """Run the model; its one site is ``cross``, with one output position."""
         embeddings, states = self.encode(batch, generator)
@@ -123,7 +122,7 @@ class Classifier(nn.Module):
         return Trace(batch, embeddings, states, None, query, logits, {"cross": site})
 
     def encode(
-        self, batch: Batch, generator: torch.Generator | None = None
+        self, batch: Batch, generator: Randomness | None = None
     ) -> tuple[Float[Tensor, "batch inp embedding"], Float[Tensor, "batch inp state"]]:
         """Return the words' embeddings, before dropout, and the encoder's states."""
         embeddings = self.embedding(batch.inputs)

@@ -27,6 +27,7 @@ from attnscope.errors import UsageError, suggestion
 from attnscope.models.architectures import AED, Architecture, Start
 from attnscope.models.base import ModelSpec
 from attnscope.models.cells import CELLS, CellName
+from attnscope.models.dropout import Randomness
 from attnscope.models.intervention import AttentionRule
 from attnscope.models.one_hot import WORDS, WordsName
 from attnscope.models.trace import Site, Trace, attend
@@ -124,7 +125,7 @@ class EncoderDecoder(nn.Module):
         self,
         batch: Batch,
         attention: Mapping[str, AttentionRule] | None = None,
-        generator: torch.Generator | None = None,
+        generator: Randomness | None = None,
     ) -> Trace:
         """Run the model; its one site is ``cross``, and VED has none.
 

@@ -17,6 +17,7 @@ from pydantic import Field, SerializeAsAny, model_validator
 from torch import Tensor, nn
 
 from attnscope.errors import UsageError
+from attnscope.models.dropout import Randomness
 from attnscope.models.recurrence import Cell, Recurrence
 from attnscope.runs.spec import Spec
 
@@ -45,9 +46,7 @@ class Encoder(nn.Module, ABC):
     width: int
 
     @abstractmethod
-    def read(
-        self, words: Words, lengths: Lengths, generator: torch.Generator | None = None
-    ) -> States:
+    def read(self, words: Words, lengths: Lengths, generator: Randomness | None = None) -> States:
         """Return a state for each word; what stands at padding means nothing."""
 
     def pulled_back(
@@ -82,9 +81,7 @@ class WordsEncoder(Encoder):
         super().__init__()
         self.width = width
 
-    def read(
-        self, words: Words, lengths: Lengths, generator: torch.Generator | None = None
-    ) -> States:
+    def read(self, words: Words, lengths: Lengths, generator: Randomness | None = None) -> States:
         """Return the words."""
         return words
 
@@ -114,9 +111,7 @@ class AffineEncoder(Encoder):
         self.width = hidden
         self.map = nn.Linear(inputs, hidden, bias)
 
-    def read(
-        self, words: Words, lengths: Lengths, generator: torch.Generator | None = None
-    ) -> States:
+    def read(self, words: Words, lengths: Lengths, generator: Randomness | None = None) -> States:
         """Return M e + b."""
         return self.map(words)
 
@@ -165,9 +160,7 @@ class Recurrent(EncoderSpec):
 
 
 class _Layers(Recurrence, Encoder):
-    def read(
-        self, words: Words, lengths: Lengths, generator: torch.Generator | None = None
-    ) -> States:
+    def read(self, words: Words, lengths: Lengths, generator: Randomness | None = None) -> States:
         """Return the top layer's states, 0 at padding."""
         return self(words, lengths, None, generator)[0]
 
@@ -194,9 +187,7 @@ class _Concat(Encoder):
         self.encoder = encoder
         self.width = encoder.width + width
 
-    def read(
-        self, words: Words, lengths: Lengths, generator: torch.Generator | None = None
-    ) -> States:
+    def read(self, words: Words, lengths: Lengths, generator: Randomness | None = None) -> States:
         """Return states and words side by side."""
         return torch.cat([self.encoder.read(words, lengths, generator), words], -1)
 
@@ -229,8 +220,6 @@ class _Residual(Encoder):
         self.encoder = encoder
         self.width = encoder.width
 
-    def read(
-        self, words: Words, lengths: Lengths, generator: torch.Generator | None = None
-    ) -> States:
+    def read(self, words: Words, lengths: Lengths, generator: Randomness | None = None) -> States:
         """Return the sum."""
         return words + self.encoder.read(words, lengths, generator)

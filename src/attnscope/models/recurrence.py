@@ -16,6 +16,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
+from attnscope.data.batch import moved
+from attnscope.models.dropout import Randomness, dropped
+
 Cell = Literal["lstm", "gru"]
 State = Tensor | tuple[Tensor, Tensor]
 _CELLS: dict[str, type[nn.LSTM] | type[nn.GRU]] = {"lstm": nn.LSTM, "gru": nn.GRU}
@@ -58,7 +61,7 @@ class Recurrence(nn.Module):
         inputs: Float[Tensor, "batch time width"],
         lengths: Int[Tensor, " batch"],
         state: State | None = None,
-        generator: torch.Generator | None = None,
+        generator: Randomness | None = None,
     ) -> tuple[Float[Tensor, "batch time state"], State]:
         """Return the top layer's states (0 at padding) and every layer's last real state.
 
@@ -73,7 +76,7 @@ class Recurrence(nn.Module):
         return packing.pad(states), _each(packing.unsort, last)
 
     def _through(
-        self, values: Any, state: State | None, generator: torch.Generator | None
+        self, values: Any, state: State | None, generator: Randomness | None
     ) -> tuple[Any, State]:
         if not self.upper:
             return self.layer(values, state)
@@ -105,34 +108,6 @@ def _each(function: Callable[..., Tensor], *states: State) -> State:
 def reordered(state: State, rows: Int[Tensor, " row"]) -> State:
     """Return a state with its examples in another order, repeated or left out."""
     return _each(lambda part: part.index_select(1, rows), state)
-
-
-def dropped(values: Any, rate: float, generator: torch.Generator | None) -> Any:
-    """Return values with a share of them 0 and the rest scaled up; without a generator, as is."""
-    if generator is None or rate == 0:
-        return values
-    if isinstance(values, PackedSequence):
-        return values._replace(data=dropped(values.data, rate, generator))
-    return values * _kept(values, rate, generator) * (1 / (1 - rate))
-
-
-_LANES = 4  # 16-bit numbers in one draw of 64 bits; drawing them one by one takes twice the time.
-
-
-def _kept(values: Tensor, rate: float, generator: torch.Generator) -> Tensor:
-    """Return False with the probability ``rate``, the same on every device."""
-    draws = torch.empty(-(-values.numel() // _LANES), dtype=torch.int64, device=generator.device)
-    draws.random_(-(2**63), None, generator=generator)
-    lanes = draws.view(torch.int16)[: values.numel()].view(values.shape)
-    return moved(lanes >= round(rate * 2**16) - 2**15, values.device)
-
-
-def moved(tensor: Tensor, device: torch.device) -> Tensor:
-    """Return a tensor on a device, without waiting for it."""
-    # From pinned memory a GPU takes it when it gets there; otherwise this process would wait.
-    if device.type == "cuda" and tensor.device.type == "cpu":
-        return tensor.pin_memory().to(device, non_blocking=True)
-    return tensor.to(device)
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,10 @@ class UnitRun:
         self.rows: list[dict[str, Any]] = []
         self.saved_step: int | None = None
 
+    def stream(self, step: int) -> torch.Generator:
+        """Return what a step's dropout, and terms that are random, are drawn from."""
+        return generator("training", self.unit.seed, step)
+
     def begin(self) -> None:
         """Keep the examples whose scores will be kept."""
         for split, batch in self.examples.items():
@@ -231,7 +235,7 @@ class _Run(UnitRun):
     def _update(self, step: int) -> None:
         unit, training = self.unit, self.unit.training
         batch = unit.source.training_batch(unit.seed, step, training.batch_size).to(unit.device)
-        stream = generator("training", unit.seed, step)
+        stream = self.stream(step)
         self.optimizer.zero_grad(set_to_none=True)
         trace = self.model.trace(batch, training.attention, stream)  # type: ignore[operator]
         loss = total(self.objective, self.model, trace, stream)  # type: ignore[arg-type]

@@ -20,11 +20,10 @@ from jaxtyping import Bool, Float, Int
 from pydantic import Field
 from torch import Tensor, nn
 
-from attnscope.data.batch import Batch, prefix_mask
+from attnscope.data.batch import Batch, moved, prefix_mask
 from attnscope.data.randomness import counter_uniform
 from attnscope.data.tokens import SPECIALS
 from attnscope.errors import MissingCapability
-from attnscope.models.recurrence import moved
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.training.objective import Term
 

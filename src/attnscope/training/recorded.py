@@ -97,9 +97,14 @@ class RecordedGradients(Gradients):
     def __call__(self, columns: Stack) -> Float[Tensor, " model"]:
         """Leave the gradients in the stacked parameters, and return the losses."""
         shapes = tuple(column.shape for column in columns.values())
-        if shapes not in self.shapes:
-            self.shapes[shapes] = _Shape(self, columns, len(self.shapes) < _MOST)
-        return self.shapes[shapes](columns)
+        shape = self.shapes.get(shapes)
+        if shape is None:
+            recorded = len(self.shapes) < _MOST
+            shape = _Shape(self, columns, recorded)
+            # Places of batches that are never recorded are not kept: with masks they are large.
+            if recorded:
+                self.shapes[shapes] = shape
+        return shape(columns)
 
 
 class _Shape:
@@ -107,19 +112,23 @@ class _Shape:
 
     def __init__(self, owner: RecordedGradients, columns: Stack, recorded: bool) -> None:
         self.owner, self.left = owner, _WARM if recorded else -1
-        flat = _in_a_row(columns)
-        # One piece, so that a step has one copy.
-        self.place = torch.empty(flat.shape, dtype=flat.dtype, device=owner.device)
-        sizes = [column.numel() for column in columns.values()]
-        parts = zip(columns.items(), self.place.split(sizes), strict=True)
-        self.columns = {name: part.view(column.shape) for (name, column), part in parts}
+        self.places = [
+            torch.empty(row.shape, dtype=row.dtype, device=owner.device)
+            for row in _in_rows(columns)
+        ]
+        self.columns: Stack = {}
+        for place, like in zip(self.places, _by_type(columns), strict=True):
+            parts = place.split([column.numel() for column in like.values()])
+            for part, (name, column) in zip(parts, like.items(), strict=True):
+                self.columns[name] = part.view(column.shape)
         self.replay: Callable[[], None] | None = None
         self.losses: Tensor | None = None
         self.found: list[Tensor | None] = []
 
     def __call__(self, columns: Stack) -> Float[Tensor, " model"]:
         owner = self.owner
-        owner.graphs.send(_in_a_row(columns), self.place)
+        for row, place in zip(_in_rows(columns), self.places, strict=True):
+            owner.graphs.send(row, place)
         if self.left:
             self.left -= 1
             return owner.graphs.do(lambda: owner.taken(self.columns))
@@ -133,8 +142,18 @@ class _Shape:
         return self.losses.clone()
 
 
-def _in_a_row(columns: Stack) -> Tensor:
-    return torch.cat([column.flatten() for column in columns.values()])
+def _by_type(columns: Stack) -> list[Stack]:
+    types = dict.fromkeys(column.dtype for column in columns.values())
+    return [{n: c for n, c in columns.items() if c.dtype == one} for one in types]
+
+
+def _in_rows(columns: Stack) -> list[Tensor]:
+    """Return columns of one type as one piece, so that a step has a copy for each type.
+
+    One column alone is a piece as it is: masks, which are large, are not put together once more.
+    """
+    rows = ([column.flatten() for column in like.values()] for like in _by_type(columns))
+    return [torch.cat(row) if len(row) > 1 else row[0] for row in rows]
 
 
 # How the gradients of stacked models are taken, by their device.

@@ -2,8 +2,9 @@
 
 Each model has its own batch, its own gradient and its own clipping; nothing passes from one to
 another, so the numbers are those of training them one after the other, up to the rounding of
-matrix products. A model must be plain tensor operations without randomness (aitken's are); its
-modules stay those of one seed.
+matrix products. A model must be plain tensor operations, with no randomness but the masks of
+`dropped`, which come with the batches (`attnscope.training.prepared`); its modules stay those of
+one seed.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ from torch.nn.functional import pad
 
 from attnscope.data.batch import Batch
 from attnscope.errors import UsageError
+from attnscope.models.dropout import masks_given
 from attnscope.models.intervention import AttentionRule
 from attnscope.training.objective import Term, total
 
 Stack = dict[str, Tensor]
 
+_BATCH = [field.name for field in fields(Batch)]
+MASKS = "masks"  # the column of dropout's, where there are any
 # What a shorter batch is filled up with; a target there is never looked at.
 _FILL = {"gold": -1}
 
@@ -67,9 +71,7 @@ def stack_batches(batches: Sequence[Batch]) -> Stack:
     """Return batches of equal size as columns with a leading axis, padded to the widest."""
     if len({len(batch) for batch in batches}) != 1:
         raise UsageError("Only batches of one size can be stacked: give at least one, all alike.")
-    columns = {
-        field.name: [getattr(batch, field.name) for batch in batches] for field in fields(Batch)
-    }
+    columns = {name: [getattr(batch, name) for batch in batches] for name in _BATCH}
     device = batches[0].inputs.device
     # Lengths too: inside one program nothing waits for the CPU.
     return {
@@ -94,7 +96,9 @@ class _Loss(nn.Module):
 
     def forward(self, columns: Stack) -> Float[Tensor, ""]:
         stream = torch.Generator()
-        trace = self.model.trace(Batch(**columns), self.attention)  # type: ignore[operator]
+        batch = Batch(**{name: columns[name] for name in _BATCH})
+        given = masks_given(columns[MASKS]) if MASKS in columns else None
+        trace = self.model.trace(batch, self.attention, given)  # type: ignore[operator]
         return total(self.terms, self.model, trace, stream)  # type: ignore[arg-type]
 
 
@@ -104,7 +108,10 @@ def stacked_losses(
     terms: Sequence[Term],
     attention: Mapping[str, AttentionRule] | None = None,
 ) -> Float[Tensor, " model"]:
-    """Return every model's objective on its own batch (`stack_batches`)."""
+    """Return every model's objective on its own batch (`stack_batches`).
+
+    Masks of dropout are a further column; without it nothing is dropped.
+    """
     loss = _Loss(models.model, terms, attention or {})
 
     def one(parameters: Stack, buffers: Stack, batch: Stack) -> Tensor:

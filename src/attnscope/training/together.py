@@ -34,6 +34,7 @@ from attnscope.training.loop import (
 )
 from attnscope.training.objective import Term
 from attnscope.training.optimizer import optimizer_arrays, restore_optimizer
+from attnscope.training.prepared import PreparedMasks
 from attnscope.training.recorded import GRADIENTS
 from attnscope.training.stacked import stack, stack_batches
 from attnscope.training.unit import Unit
@@ -201,6 +202,7 @@ class _Group:
         self.gradients = GRADIENTS[members[0].unit.device](
             self.stacked, objective, self.training.attention
         )
+        self.masks = PreparedMasks(self.stacked, self.training.attention)
         if first > 0:
             states = [member.checkpoints[first] for member in members]
             restore_optimizer(self.optimizer, _joined(states))
@@ -238,7 +240,9 @@ class _Group:
     def _update(self, step: int) -> None:
         size = self.training.batch_size
         units = [member.unit for member in self.members]
-        columns = stack_batches([u.source.training_batch(u.seed, step, size) for u in units])
+        batches = [u.source.training_batch(u.seed, step, size) for u in units]
+        streams = [member.stream(step) for member in self.members]
+        columns = stack_batches(batches) | self.masks(batches, streams)
         if time.monotonic() - self.saved_at >= self.checkpoint_seconds:
             self._check_losses(step)
             values = self.gradients.losses(columns).tolist()

@@ -1,0 +1,92 @@
+"""Masks of dropout that are drawn before a step, for models that run as one program.
+
+Each model's masks are those it would draw if trained by itself: from its own generator, in the
+order it asks for them, in the shapes that its own batch gives them; only then are they padded to
+those of the widest batch. What a model asks for follows from the shape of a batch, and is found by
+running it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnscope.data.batch import Batch
+from attnscope.models.dropout import masks_from
+from attnscope.models.intervention import AttentionRule
+from attnscope.training.stacked import MASKS, Stack, StackedModels
+
+Asked = tuple[torch.Size, float]  # a shape and a rate
+
+# How the models' masks are drawn, by their device: in turn on the core that trains them; side by
+# side for a GPU, which would wait for them.
+_DRAWING: dict[str, Callable[[int], Callable[..., Iterable[Any]]]] = {
+    "cpu": lambda models: map,
+    "cuda": lambda models: ThreadPoolExecutor(models).map,
+}
+
+
+class PreparedMasks:
+    """The masks of several models, step after step.
+
+    Parameters
+    ----------
+    models, attention
+        As in `attnscope.training.stacked.Gradients`.
+    """
+
+    def __init__(
+        self, models: StackedModels, attention: Mapping[str, AttentionRule] | None = None
+    ) -> None:
+        self.model, self.attention = models.model, attention
+        self.device = next(self.model.parameters()).device
+        self.each = _DRAWING[self.device.type](len(models))
+        self.asked: dict[tuple[torch.Size, torch.Size], list[Asked]] = {}
+
+    def __call__(self, batches: Sequence[Batch], generators: Sequence[torch.Generator]) -> Stack:
+        """Return as a further column every model's masks for its own batch, one after another.
+
+        A model that asks for none has no such column.
+        """
+        asked = [self._asked_for(batch) for batch in batches]
+        widest = [_widest(shapes) for shapes in zip(*asked, strict=True)]
+        if not widest:
+            return {}
+        sizes = [shape.numel() for shape in widest]
+        # From pinned memory a GPU takes them without another copy.
+        pinned = self.device.type == "cuda"
+        rows = torch.empty(len(batches), sum(sizes), dtype=torch.bool, pin_memory=pinned)
+
+        def draw(row: Tensor, own: list[Asked], generator: torch.Generator) -> None:
+            row.zero_()
+            masks = masks_from(generator)
+            for place, shape, (size, rate) in zip(row.split(sizes), widest, own, strict=True):
+                place.view(shape)[tuple(map(slice, size))] = masks(size, rate)
+
+        list(self.each(draw, rows, asked, generators))
+        return {MASKS: rows}
+
+    def _asked_for(self, batch: Batch) -> list[Asked]:
+        shapes = batch.inputs.shape, batch.targets.shape
+        if shapes not in self.asked:
+            self.asked[shapes] = self._noted(batch)
+        return self.asked[shapes]
+
+    @torch.no_grad()
+    def _noted(self, batch: Batch) -> list[Asked]:
+        asked = []
+
+        def note(shape: torch.Size, rate: float) -> Tensor:
+            asked.append((shape, rate))
+            return torch.tensor(True)
+
+        self.model.trace(batch.to(self.device), self.attention, note)  # type: ignore[operator]
+        return asked
+
+
+def _widest(asked: Sequence[Asked]) -> torch.Size:
+    return torch.Size(map(max, zip(*(shape for shape, _ in asked), strict=True)))

@@ -1,0 +1,95 @@
+"""Masks of several models are drawn as each of them would draw its own."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from attnscope.data.corpus import GrammarSentiment
+from attnscope.data.randomness import generator
+from attnscope.data.sequence_tasks import OneToOne
+from attnscope.models.dropout import masks_from
+from attnscope.models.encoder_decoder import EncoderDecoderSpec
+from attnscope.training import prepared
+from attnscope.training.objective import Likelihood, total
+from attnscope.training.prepared import PreparedMasks
+from attnscope.training.stacked import MASKS, stack, stack_batches, stacked_losses
+
+SOURCE = GrammarSentiment()
+SEEDS = (4, 0, 9)
+WIDTH = 5  # of the embeddings
+
+
+def batches(step=0, source=SOURCE, size=4):
+    return [source.training_batch(seed, step, size) for seed in SEEDS]
+
+
+def streams(step=0):
+    return [generator("training", seed, step) for seed in SEEDS]
+
+
+@pytest.fixture
+def models(dropping):
+    return [dropping.build(SOURCE, seed).double() for seed in SEEDS]
+
+
+def test_every_model_has_the_masks_of_its_own_width_and_generator(models, dropping):
+    given, rate = batches(), dropping.dropout
+    widths = [batch.inputs.shape[1] for batch in given]
+    assert len(set(widths)) == 3
+    masks = PreparedMasks(stack(models))(given, streams())[MASKS]
+    assert masks.dtype is torch.bool
+    state = models[0].encoder.width
+    words, context = masks.split([4 * max(widths) * WIDTH, 4 * state], dim=1)
+    words = words.view(3, 4, max(widths), WIDTH)
+    for number, (stream, width) in enumerate(zip(streams(), widths, strict=True)):
+        drawn = masks_from(stream)
+        assert words[number, :, :width].equal(drawn(torch.Size((4, width, WIDTH)), rate))
+        assert not words[number, :, width:].any()
+        assert context[number].equal(drawn(torch.Size((4 * state,)), rate))
+
+
+@pytest.mark.parametrize("step", [0, 1, 2])
+def test_losses_with_masks_are_those_of_each_model_with_its_generator(models, step):
+    stacked, given, terms = stack(models), batches(step), (Likelihood(),)
+    columns = stack_batches(given)
+    found = stacked_losses(stacked, columns | PreparedMasks(stacked)(given, streams(step)), terms)
+    expected = torch.stack(
+        [
+            total(terms, model, model.trace(batch, None, stream), stream)
+            for model, batch, stream in zip(models, given, streams(step), strict=True)
+        ]
+    )
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+    without = stacked_losses(stacked, columns, terms)
+    assert ((found - without).abs() > 1e-6).all()
+
+
+def test_masks_drawn_side_by_side_are_those_drawn_in_turn(models, monkeypatch):
+    stacked, given = stack(models), batches()
+    in_turn = PreparedMasks(stacked)(given, streams())
+    monkeypatch.setitem(prepared._DRAWING, "cpu", prepared._DRAWING["cuda"])
+    side_by_side = PreparedMasks(stacked)(given, streams())
+    assert side_by_side[MASKS].equal(in_turn[MASKS])
+
+
+def test_a_model_is_asked_once_for_each_shape_of_a_batch(models):
+    masks, asked = PreparedMasks(stack(models)), []
+    trace = models[0].trace
+
+    def counted(batch, *others):
+        asked.append(batch.inputs.shape[1])
+        return trace(batch, *others)
+
+    models[0].trace = counted
+    for step in (0, 1, 0, 1):
+        masks(batches(step), streams(step))
+    widths = {batch.inputs.shape[1] for step in (0, 1) for batch in batches(step)}
+    assert len(asked) == len(widths) < 6
+    assert set(asked) == widths
+
+
+def test_a_model_without_dropout_has_no_masks():
+    source = OneToOne(shortest=3, longest=5)
+    models = [EncoderDecoderSpec(hidden=5).build(source, seed) for seed in SEEDS]
+    assert PreparedMasks(stack(models))(batches(source=source), streams()) == {}
