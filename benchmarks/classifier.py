@@ -10,22 +10,19 @@ same model on the same batches, drawn beforehand. Evaluation is off.
 from __future__ import annotations
 
 import ctypes
-import statistics
 import sys
-import tempfile
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Literal
 
 import torch
-from loop import Interleaved
+from loop import ratio
 
 from attnscope.data.batch import Example
 from attnscope.data.corpus import Corpus
 from attnscope.data.vocabulary import Vocabulary
 from attnscope.recipes.sunlu.units import SunluConfig, Variant, unit_of
-from attnscope.training.loop import build_model, train_unit
+from attnscope.training.loop import build_model
 
 PROMISED = 1.15
 STEPS, WARM_UP = 80, 10
@@ -113,19 +110,6 @@ def keep_memory() -> None:
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
 
 
-def main() -> int:
-    """Print the ratio and return the exit code."""
-    keep_memory()
-    torch.set_num_threads(1)
-    steps = Interleaved(Bare())
-    with tempfile.TemporaryDirectory() as workspace:
-        train_unit(UNIT, Path(workspace), steps, checkpoint_seconds=float("inf"))
-    package = statistics.median(steps.package_seconds[WARM_UP:])
-    bare = statistics.median(steps.bare_seconds[WARM_UP:])
-    print(f"package {1000 * package:.1f} ms a step, bare {1000 * bare:.1f} ms")
-    print(f"classifier: {package / bare:.2f} (at most {PROMISED:.2f})")
-    return 0 if package / bare <= PROMISED else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    keep_memory()
+    sys.exit(ratio("classifier", UNIT, Bare(), WARM_UP, PROMISED))

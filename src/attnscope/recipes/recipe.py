@@ -83,3 +83,25 @@ def read_logged(workspace: Path, result: Result) -> list[Logged]:
         Logged(folder.config, read_unit(folder.config).source.dataset, folder.log)
         for folder in folders
     ]
+
+
+def command_of(result: Result, module: RecipeModule | None) -> str:
+    """Return the command that gives a result: the recipe and the settings that are not defaults.
+
+    Of a recipe that this version does not know, or knows with other settings, the name alone.
+    """
+    try:
+        defaults = {} if module is None else module.Config().model_dump(mode="json")
+    except ValueError:
+        defaults = {}
+    given = {
+        key: value
+        for key, value in result.config.items()
+        if defaults and (key not in defaults or value != defaults[key])
+    }
+    return " ".join(["attnscope run", result.recipe, *map(_setting, given.items())])
+
+
+def _setting(item: tuple[str, Any]) -> str:
+    key, value = item
+    return f"{key}={','.join(map(str, value)) if isinstance(value, list) else value}"

@@ -12,11 +12,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from attnscope.claims.wording import number, sentence
 from attnscope.recipes import find
-from attnscope.recipes.recipe import module_of
+from attnscope.recipes.recipe import command_of, module_of
 from attnscope.recipes.verdicts import Judged, judge, read_results
 from attnscope.runs.atomic import write_bytes, write_json
 from attnscope.runs.result import Measurement, Result, headline
@@ -87,7 +86,8 @@ def _recipe(
     yield f"### {recipe}\n\n{entry.title[:1].upper()}{entry.title[1:]}.\n"
     for result in found:
         device = {"cuda": "one GPU", "cpu": "CPU"}[result.environment["device"]]
-        yield f"`{_command(result)}` ({result.scale}, {result.seconds:.0f} s on {device})\n"
+        command = command_of(result, module_of(entry))
+        yield f"`{command}` ({result.scale}, {result.seconds:.0f} s on {device})\n"
         for figure in sorted((results / result.place / "figures").glob("*.svg")):
             path = os.path.relpath(figure, page)
             yield f"![{result.place}, {figure.stem}]({path})\n"
@@ -101,18 +101,6 @@ def _recipe(
         yield f"<details><summary>Measurements and settings{of}</summary>\n"
         yield from _table(rows)
         yield f"\nSettings: {settings}.\n\n</details>\n"
-
-
-def _command(result: Result) -> str:
-    """Return the command that gives a result: the recipe and the settings that are not defaults."""
-    defaults = module_of(find(result.recipe)).Config().model_dump(mode="json")
-    given = {key: value for key, value in result.config.items() if value != defaults[key]}
-    return " ".join(["attnscope run", result.recipe, *map(_setting, given.items())])
-
-
-def _setting(item: tuple[str, Any]) -> str:
-    key, value = item
-    return f"{key}={','.join(map(str, value)) if isinstance(value, list) else value}"
 
 
 def _claim(claim: Judged) -> Iterator[str]:
@@ -150,7 +138,7 @@ def _variants(folder: Path, page: Path) -> Iterator[str]:
         found = read_results(workspace)
         yield f"### {workspace.name}\n"
         for result in found:
-            yield f"`{_command(result)}`\n"
+            yield f"`{command_of(result, module_of(find(result.recipe)))}`\n"
             for figure in sorted((workspace / result.place / "figures").glob("*.svg")):
                 yield f"![{workspace.name}, {figure.stem}]({os.path.relpath(figure, page)})\n"
         for claim in judge(found):

@@ -12,7 +12,7 @@ from attnscope.claims.catalogue import catalogue
 from attnscope.claims.wording import sentence
 from attnscope.errors import AttnscopeError
 from attnscope.recipes import entries
-from attnscope.recipes.recipe import RecipeModule, module_of
+from attnscope.recipes.recipe import RecipeModule, command_of, module_of
 from attnscope.recipes.verdicts import Judged, judge
 from attnscope.report.folders import FoundResult, inside
 from attnscope.report.scene import cut, packed
@@ -57,7 +57,7 @@ def run_json(found: FoundResult, key: str, notices: list[str]) -> dict[str, Any]
         "scale": result.scale,
         "seconds": result.seconds,
         "device": str(result.environment.get("device", "")),
-        "command": command(result, module),
+        "command": cut(command_of(result, module)),
         "config": _pairs(result.config),
         "environment": _pairs(result.environment),
         "units": len(result.units),
@@ -101,26 +101,6 @@ def _pairs(values: Mapping[str, Any]) -> list[list[str]]:
         [cut(str(key)), cut(value if isinstance(value, str) else json.dumps(value, default=str))]
         for key, value in values.items()
     ]
-
-
-def command(result: Result, module: RecipeModule | None) -> str:
-    """Return the command that gives a result: the recipe and the settings that are not defaults."""
-    try:
-        defaults = {} if module is None else module.Config().model_dump(mode="json")
-    except ValueError:
-        defaults = {}
-    given = {
-        key: value
-        for key, value in result.config.items()
-        if key not in defaults or value != defaults[key]
-    }
-    words = ["attnscope run", result.recipe, *map(_setting, given.items())]
-    return cut(" ".join(words if defaults else words[:2]))
-
-
-def _setting(item: tuple[str, Any]) -> str:
-    key, value = item
-    return f"{key}={','.join(map(str, value)) if isinstance(value, list) else value}"
 
 
 def figures_of(found: FoundResult, notices: list[str]) -> list[dict[str, Any]]:
