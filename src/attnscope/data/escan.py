@@ -126,9 +126,8 @@ class ExtendedScan(GeneratedTask):
 
     @property
     def dataset(self) -> str:
-        """``escan``, with what differs from the defaults in drawing and separator."""
-        named = {"shape": "-by-shape", "marked": "-marked"}
-        return f"escan{named.get(self.drawing, '')}{named.get(self.separator, '')}"
+        """``escan``, whatever its lengths, drawing and marks."""
+        return "escan"
 
     @property
     def input_words(self) -> Vocabulary:

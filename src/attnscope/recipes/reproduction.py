@@ -87,7 +87,7 @@ def _recipe(
     for result in found:
         device = {"cuda": "one GPU", "cpu": "CPU"}[result.environment["device"]]
         command = command_of(result, module_of(entry))
-        yield f"`{command}` ({result.scale}, {result.seconds:.0f} s on {device})\n"
+        yield f"`{command}` ({result.scale}, on {device})\n"
         for figure in sorted((results / result.place / "figures").glob("*.svg")):
             path = os.path.relpath(figure, page)
             yield f"![{result.place}, {figure.stem}]({path})\n"

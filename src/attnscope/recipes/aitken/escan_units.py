@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
+from typing import Literal
 
 from pydantic import Field
 
@@ -29,6 +30,9 @@ class EscanConfig(AitkenConfig):
     shortest_output: int = Field(15, ge=1)  # the text's 15 to 20; recorded runs have 10 to 15
     longest_output: int = Field(20, ge=2)
     longest_input: int = Field(27, ge=2)
+    # A mark at the end of every phrase, on both sides: the text names none, a recorded run has it.
+    separator: Literal["none", "marked"] = "none"
+    drawing: Literal["phrase", "shape"] = "phrase"  # uniform over phrases, or over shapes first
     accepted: float = Field(SOLVED, ge=0, le=1)  # word accuracy of the runs that are analysed
 
     @property
@@ -38,6 +42,8 @@ class EscanConfig(AitkenConfig):
             shortest_output=self.shortest_output,
             longest_output=self.longest_output,
             longest_input=self.longest_input,
+            separator=self.separator,
+            drawing=self.drawing,
         )
 
     def budget(self, task: Source) -> int:
