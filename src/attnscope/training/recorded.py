@@ -3,7 +3,8 @@
 A step of an encoder-decoder is a couple of thousand small kernels, which a GPU runs sooner than
 Python can start them. A graph is recorded once for each shape of batches, and reads them from where
 they lay then. What is recorded is losses and gradients; clipping and the optimiser are a few dozen
-kernels more, and stay what they are on a CPU, with their state and their checkpoints.
+kernels more, and stay what they are on a CPU, with their state and their checkpoints. All graphs
+leave the gradients in the same place: those of a large vocabulary are too large for one each.
 """
 
 from __future__ import annotations
@@ -93,6 +94,7 @@ class RecordedGradients(Gradients):
         super().__init__(models, terms, attention)
         self.graphs = graphs or CudaGraphs()
         self.shapes: dict[tuple[torch.Size, ...], _Shape] = {}
+        self.kept: list[Tensor | None] = []  # the gradients, once it is known which there are
 
     def __call__(self, columns: Stack) -> Float[Tensor, " model"]:
         """Leave the gradients in the stacked parameters, and return the losses."""
@@ -105,6 +107,18 @@ class RecordedGradients(Gradients):
             if recorded:
                 self.shapes[shapes] = shape
         return shape(columns)
+
+    def put(self, found: Sequence[Tensor | None]) -> None:
+        """Leave gradients in the parameters, at every step in the same place."""
+        if not self.kept:
+            self.kept = [
+                g if g is None else torch.empty_like(p)
+                for p, g in zip(self.trained, found, strict=True)
+            ]
+        for place, gradient in zip(self.kept, found, strict=True):
+            if place is not None and gradient is not None:
+                place.copy_(gradient)
+        super().put(self.kept)
 
 
 class _Shape:
@@ -123,7 +137,6 @@ class _Shape:
                 self.columns[name] = part.view(column.shape)
         self.replay: Callable[[], None] | None = None
         self.losses: Tensor | None = None
-        self.found: list[Tensor | None] = []
 
     def __call__(self, columns: Stack) -> Float[Tensor, " model"]:
         owner = self.owner
@@ -134,10 +147,8 @@ class _Shape:
             return owner.graphs.do(lambda: owner.taken(self.columns))
         if self.replay is None:
             self.losses, self.replay = owner.graphs.record(lambda: owner.taken(self.columns))
-            self.found = [parameter.grad for parameter in owner.trained]
         assert self.losses is not None
         self.replay()
-        owner.put(self.found)
         # The next step overwrites them.
         return self.losses.clone()
 
