@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 import torch
 
@@ -11,6 +13,7 @@ from attnscope.data.randomness import generator
 from attnscope.data.sequence_tasks import OneToOne
 from attnscope.models.architectures import AED, AO, LearnedAttention
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
+from attnscope.models.intervention import Uniform
 from attnscope.training import recorded
 from attnscope.training.loop import repeatable
 from attnscope.training.objective import Likelihood
@@ -68,26 +71,30 @@ class PretendedGraphs(CudaGraphs):
         return losses, replay
 
 
-def batches(step, source=TEXT, size=6):
-    return [source.training_batch(seed, step, size) for seed in SEEDS]
+def batches(step, source=TEXT, size=6, seeds=SEEDS):
+    return [source.training_batch(seed, step, size) for seed in seeds]
 
 
 def updates(gradients, models, steps, source):
     """Train, and return the losses of all steps and the parameters after them."""
     optimizer, masks = AitkenAdam(clip=0.5).build_stacked(models), PreparedMasks(models)
-    losses = []
+    losses, seeds = [], SEEDS[: models.reads.unique().numel()]
     for step in range(steps):
-        given = batches(step, source)
-        streams = [generator("training", seed, step) for seed in SEEDS]
+        given = batches(step, source, seeds=seeds)
+        streams = [generator("training", seed, step) for seed in seeds]
         losses.append(gradients(stack_batches(given) | masks(given, streams)))
         optimizer.step()
     return torch.stack(losses), models.parameters
 
 
 def both(spec, graphs, steps, device="cpu", source=TEXT):
-    """Train without and with recordings from the same start."""
+    """Train without and with recordings from the same start; of several specs two seeds each."""
+    several = isinstance(spec, list)
+    cells = list(product(spec, SEEDS[:2]) if several else product([spec], SEEDS))
+    reads = [SEEDS.index(seed) for _, seed in cells]
     plain, other = (
-        stack([spec.build(source, seed).double().to(device) for seed in SEEDS]) for _ in range(2)
+        stack([spec.build(source, seed).double().to(device) for spec, seed in cells], reads)
+        for _ in range(2)
     )
     if isinstance(graphs, PretendedGraphs):
         graphs.models = other
@@ -119,6 +126,34 @@ def test_recorded_steps_take_their_own_masks(monkeypatch, dropping):
     monkeypatch.setattr(recorded, "_WARM", 1)
     graphs = PretendedGraphs()
     assert_alike(graphs, *both(dropping, graphs, 20, source=LABELLED))
+
+
+def test_recorded_steps_of_several_lambda_read_the_batches_of_their_seed(monkeypatch, scales):
+    monkeypatch.setattr(recorded, "_WARM", 1)
+    graphs = PretendedGraphs()
+    assert_alike(graphs, *both(scales, graphs, 20, source=LABELLED))
+
+
+def test_all_graphs_leave_the_gradients_in_one_place(monkeypatch):
+    monkeypatch.setattr(recorded, "_WARM", 1)
+    models, graphs = stack([SPECS["ao"].build(TEXT, seed) for seed in SEEDS]), PretendedGraphs()
+    graphs.models = models
+    gradients, places = RecordedGradients(models, TERMS, graphs=graphs), set()
+    for step in range(12):
+        gradients(stack_batches(batches(step)))
+        places.add(tuple(p.grad.data_ptr() for p in gradients.trained if p.grad is not None))
+    assert graphs.recorded > 1
+    assert len(places) == 1
+
+
+def test_a_query_that_uniform_attention_does_not_ask_has_no_gradient(scales):
+    models = stack([model.build(LABELLED, 0) for model in scales], [0, 0, 0])
+    uniform = {"cross": Uniform()}
+    gradients = RecordedGradients(models, TERMS[:1], uniform, PretendedGraphs())
+    for step in range(2):
+        gradients(stack_batches(batches(step, LABELLED, seeds=[0])))
+    assert models.parameters["attention.query.weight"].grad is None
+    assert models.parameters["output.weight"].grad is not None
 
 
 def test_masks_are_sent_as_bytes_and_all_numbers_of_a_batch_in_one_piece(monkeypatch, dropping):
@@ -185,6 +220,17 @@ def test_a_cuda_graph_takes_the_masks_of_each_step(dropping):
     with repeatable("cuda"):
         (losses, parameters), (found, others) = both(dropping, None, 20, "cuda", LABELLED)
         (expected, _), _ = both(dropping, PretendedGraphs(), 20, "cpu", LABELLED)
+    torch.testing.assert_close(found, losses, rtol=0, atol=1e-12)
+    torch.testing.assert_close(found.cpu(), expected, rtol=0, atol=1e-9)
+    for name, parameter in parameters.items():
+        torch.testing.assert_close(others[name], parameter, rtol=0, atol=1e-12)
+
+
+@on_a_gpu
+def test_a_cuda_graph_of_several_lambda_reads_the_batches_of_their_seed(scales):
+    with repeatable("cuda"):
+        (losses, parameters), (found, others) = both(scales, None, 20, "cuda", LABELLED)
+        (expected, _), _ = both(scales, PretendedGraphs(), 20, "cpu", LABELLED)
     torch.testing.assert_close(found, losses, rtol=0, atol=1e-12)
     torch.testing.assert_close(found.cpu(), expected, rtol=0, atol=1e-9)
     for name, parameter in parameters.items():

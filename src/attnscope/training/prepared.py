@@ -2,7 +2,8 @@
 
 Each model's masks are those it would draw if trained by itself: from its own generator, in the
 order it asks for them, in the shapes that its own batch gives them; only then are they padded to
-those of the widest batch. What a model asks for follows from the shape of a batch, and is found by
+those of the widest batch. Models that read one batch have one generator's masks, which are drawn
+once. What a model asks for follows from the shape of a batch, and is found by
 running it once.
 """
 
@@ -22,8 +23,8 @@ from attnscope.training.stacked import MASKS, Stack, StackedModels
 
 Asked = tuple[torch.Size, float]  # a shape and a rate
 
-# How the models' masks are drawn, by their device: in turn on the core that trains them; side by
-# side for a GPU, which would wait for them.
+# How the batches' masks are drawn, by the models' device: in turn on the core that trains them;
+# side by side for a GPU, which would wait for them.
 _DRAWING: dict[str, Callable[[int], Callable[..., Iterable[Any]]]] = {
     "cpu": lambda models: map,
     "cuda": lambda models: ThreadPoolExecutor(models).map,
@@ -31,7 +32,7 @@ _DRAWING: dict[str, Callable[[int], Callable[..., Iterable[Any]]]] = {
 
 
 class PreparedMasks:
-    """The masks of several models, step after step.
+    """The masks of several models' batches, step after step.
 
     Parameters
     ----------
@@ -48,9 +49,9 @@ class PreparedMasks:
         self.asked: dict[tuple[torch.Size, torch.Size], list[Asked]] = {}
 
     def __call__(self, batches: Sequence[Batch], generators: Sequence[torch.Generator]) -> Stack:
-        """Return as a further column every model's masks for its own batch, one after another.
+        """Return as a further column every batch's masks, one after another.
 
-        A model that asks for none has no such column.
+        Models that ask for none have no such column.
         """
         asked = [self._asked_for(batch) for batch in batches]
         widest = [_widest(shapes) for shapes in zip(*asked, strict=True)]
