@@ -82,7 +82,8 @@ def updates(gradients, models, steps, source):
     for step in range(steps):
         given = batches(step, source, seeds=seeds)
         streams = [generator("training", seed, step) for seed in seeds]
-        losses.append(gradients(stack_batches(given) | masks(given, streams)))
+        columns = stack_batches(given, gradients.width)
+        losses.append(gradients(columns | masks(given, streams, columns)))
         optimizer.step()
     return torch.stack(losses), models.parameters
 
@@ -156,6 +157,23 @@ def test_a_query_that_uniform_attention_does_not_ask_has_no_gradient(scales):
     assert models.parameters["output.weight"].grad is not None
 
 
+def test_long_texts_have_few_widths_and_sentences_their_own():
+    widths = [RecordedGradients.width(widest) for widest in range(1, 1001)]
+    assert widths[:32] == list(range(1, 33))
+    assert all(0 <= wide - widest < 16 for widest, wide in enumerate(widths, 1))
+    assert len(set(widths[100:])) < recorded._MOST
+
+
+def test_recorded_steps_on_widened_texts_are_the_plain_ones(monkeypatch, scales):
+    monkeypatch.setattr(recorded, "_NARROW", 1)
+    graphs = PretendedGraphs()
+    (losses, parameters), (found, others) = both(scales, graphs, 12, source=LABELLED)
+    assert graphs.recorded == 1
+    torch.testing.assert_close(found, losses, rtol=0, atol=1e-12)
+    for name, parameter in parameters.items():
+        torch.testing.assert_close(others[name], parameter, rtol=0, atol=1e-12)
+
+
 def test_masks_are_sent_as_bytes_and_all_numbers_of_a_batch_in_one_piece(monkeypatch, dropping):
     models, sent = stack([dropping.build(LABELLED, seed) for seed in SEEDS]), []
     graphs, send = PretendedGraphs(), PretendedGraphs.send
@@ -164,7 +182,8 @@ def test_masks_are_sent_as_bytes_and_all_numbers_of_a_batch_in_one_piece(monkeyp
         PretendedGraphs, "send", lambda self, *both: (sent.append(both[0]), send(self, *both))
     )
     given = batches(0, LABELLED)
-    columns, masks = stack_batches(given), PreparedMasks(models)(given, [generator("x")] * 3)
+    columns = stack_batches(given)
+    masks = PreparedMasks(models)(given, [generator("x")] * 3, columns)
     RecordedGradients(models, TERMS, graphs=graphs)(columns | masks)
     numbers, kept = (sum(column.numel() for column in part.values()) for part in (columns, masks))
     assert [row.nbytes for row in sent] == [8 * numbers, kept]

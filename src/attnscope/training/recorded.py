@@ -23,8 +23,11 @@ from attnscope.training.stacked import Gradients, Stack, StackedModels
 # Steps of a shape that are made without a graph: a GPU loads kernels and makes room when it first
 # needs them, which is not to be recorded.
 _WARM = 3
-# Most graphs of a program; shapes beyond, of a corpus with long and rare sentences, go without.
-_MOST = 32
+# Most graphs of a program; shapes beyond, of a corpus with long and rare texts, go without.
+_MOST = 64
+# Inputs wider than this are padded to a multiple of the second: of texts hardly two batches are
+# equally wide, and sentences, which a recurrent model reads word by word, are left as they are.
+_NARROW, _MULTIPLE = 32, 16
 
 Work = Callable[[], Tensor]
 
@@ -95,6 +98,11 @@ class RecordedGradients(Gradients):
         self.graphs = graphs or CudaGraphs()
         self.shapes: dict[tuple[torch.Size, ...], _Shape] = {}
         self.kept: list[Tensor | None] = []  # the gradients, once it is known which there are
+
+    @staticmethod
+    def width(widest: int) -> int:
+        """Return a width that many batches have, so that they have one graph."""
+        return widest if widest <= _NARROW else -(-widest // _MULTIPLE) * _MULTIPLE
 
     def __call__(self, columns: Stack) -> Float[Tensor, " model"]:
         """Leave the gradients in the stacked parameters, and return the losses."""

@@ -9,7 +9,7 @@ its modules stay those of one model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import torch
@@ -76,22 +76,33 @@ def stack(models: Sequence[nn.Module], reads: Sequence[int] | None = None) -> St
     return StackedModels(models[0], parameters, buffers, numbers)
 
 
-def stack_batches(batches: Sequence[Batch]) -> Stack:
-    """Return batches of equal size as columns with a leading axis, padded to the widest."""
+def stack_batches(
+    batches: Sequence[Batch], width: Callable[[int], int] = lambda widest: widest
+) -> Stack:
+    """Return batches of equal size as columns with a leading axis, padded to the widest.
+
+    ``width`` may widen the inputs further than those of the widest.
+    """
     if len({len(batch) for batch in batches}) != 1:
         raise UsageError("Only batches of one size can be stacked: give at least one, all alike.")
     columns = {name: [getattr(batch, name) for batch in batches] for name in _BATCH}
+    widths = {name: max(part.shape[-1] for part in parts) for name, parts in columns.items()}
+    widths["inputs"] = width(widths["inputs"])
     device = batches[0].inputs.device
     # Lengths too: inside one program nothing waits for the CPU.
     return {
-        name: torch.stack(_alike(parts, _FILL.get(name, 0))).to(device)
+        name: torch.stack(_alike(parts, widths[name], _FILL.get(name, 0))).to(device)
         for name, parts in columns.items()
     }
 
 
-def _alike(parts: Sequence[Tensor], fill: int) -> list[Tensor]:
-    widest = max(part.shape[-1] for part in parts)
-    return [pad(part, (0, widest - part.shape[-1]), value=fill) for part in parts]
+def _alike(parts: Sequence[Tensor], width: int, fill: int) -> list[Tensor]:
+    return [pad(part, (0, width - part.shape[-1]), value=fill) for part in parts]
+
+
+def first_batch(columns: Stack) -> Batch:
+    """Return the first of stacked batches, with the padding that they share."""
+    return Batch(**{name: columns[name][0] for name in _BATCH})
 
 
 class _Loss(nn.Module):
@@ -149,6 +160,11 @@ class Gradients:
         self.models, self.terms, self.attention = models, terms, attention
         self.trained = [p for p in models.parameters.values() if p.requires_grad]
         self.device = next(iter(models.parameters.values())).device
+
+    @staticmethod
+    def width(widest: int) -> int:
+        """Return how wide stacked inputs are best made: no wider than need be."""
+        return widest
 
     def __call__(self, columns: Stack) -> Float[Tensor, " model"]:
         """Leave the gradients in the stacked parameters, and return the losses."""

@@ -249,7 +249,8 @@ class _Group:
         units = [member.unit for member in self.drawing]
         batches = [u.source.training_batch(u.seed, step, size) for u in units]
         streams = [member.stream(step) for member in self.drawing]
-        columns = stack_batches(batches) | self.masks(batches, streams)
+        columns = stack_batches(batches, self.gradients.width)
+        columns |= self.masks(batches, streams, columns)
         if time.monotonic() - self.saved_at >= self.checkpoint_seconds:
             self._check_losses(step)
             values = self.gradients.losses(columns).tolist()
