@@ -236,20 +236,18 @@ def test_a_cuda_graph_makes_the_steps_that_are_made_without_it(spec):
 
 @on_a_gpu
 def test_a_cuda_graph_takes_the_masks_of_each_step(dropping):
-    with repeatable("cuda"):
-        (losses, parameters), (found, others) = both(dropping, None, 20, "cuda", LABELLED)
-        (expected, _), _ = both(dropping, PretendedGraphs(), 20, "cpu", LABELLED)
-    torch.testing.assert_close(found, losses, rtol=0, atol=1e-12)
-    torch.testing.assert_close(found.cpu(), expected, rtol=0, atol=1e-9)
-    for name, parameter in parameters.items():
-        torch.testing.assert_close(others[name], parameter, rtol=0, atol=1e-12)
+    have_the_steps_of_the_cpu(dropping)
 
 
 @on_a_gpu
 def test_a_cuda_graph_of_several_lambda_reads_the_batches_of_their_seed(scales):
+    have_the_steps_of_the_cpu(scales)
+
+
+def have_the_steps_of_the_cpu(spec):
     with repeatable("cuda"):
-        (losses, parameters), (found, others) = both(scales, None, 20, "cuda", LABELLED)
-        (expected, _), _ = both(scales, PretendedGraphs(), 20, "cpu", LABELLED)
+        (losses, parameters), (found, others) = both(spec, None, 20, "cuda", LABELLED)
+        (expected, _), _ = both(spec, PretendedGraphs(), 20, "cpu", LABELLED)
     torch.testing.assert_close(found, losses, rtol=0, atol=1e-12)
     torch.testing.assert_close(found.cpu(), expected, rtol=0, atol=1e-9)
     for name, parameter in parameters.items():
