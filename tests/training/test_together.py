@@ -174,24 +174,29 @@ def test_processes_get_as_many_groups_each(seeds):
 
 
 def test_on_a_gpu_seeds_are_cut_for_idle_processes_alone_and_never_into_single_ones(seeds):
-    def on_a_gpu(*settings):
-        units = [unit for steps in settings for unit in seeds(range(10), steps=steps)]
-        return [unit.model_copy(update={"device": "cuda"}) for unit in units]
+    def tens(*settings):
+        return on_a_gpu(unit for steps in settings for unit in seeds(range(10), steps=steps))
 
-    assert sizes(on_a_gpu(7), 1) == [10]
-    assert sizes(on_a_gpu(7), 16) == [2] * 5
-    assert sizes(on_a_gpu(7, 8, 9), 2) == [10] * 3
-    assert sizes(on_a_gpu(7, 8), 4) == [5] * 4
+    assert sizes(tens(7), 1) == [10]
+    assert sizes(tens(7), 16) == [2] * 5
+    assert sizes(tens(7, 8, 9), 2) == [10] * 3
+    assert sizes(tens(7, 8), 4) == [5] * 4
 
 
 def test_seeds_with_dropout_are_one_group(droppers):
     assert groups(droppers, 1) == [droppers]
 
 
-def test_units_that_differ_in_lambda_and_seed_are_one_group_seed_by_seed(scaled):
-    by_seed = [*scaled[::2], *scaled[1::2]]
-    assert groups(scaled, 1) == [by_seed]
-    assert groups(scaled, 2) == [by_seed[:3], by_seed[3:]]
+def on_a_gpu(units):
+    return [unit.model_copy(update={"device": "cuda"}) for unit in units]
+
+
+def test_on_a_gpu_units_that_differ_in_lambda_and_seed_are_one_group_seed_by_seed(scaled):
+    units = on_a_gpu(scaled)
+    by_seed = [*units[::2], *units[1::2]]
+    assert groups(units, 1) == [by_seed]
+    assert groups(units, 2) == [by_seed[:3], by_seed[3:]]
+    assert groups(scaled, 1) == [scaled[:2], scaled[2:4], scaled[4:]]  # on a CPU
 
 
 def test_units_of_several_lambda_that_differ_in_more_are_kept_apart(seeds, scales):
@@ -200,9 +205,9 @@ def test_units_of_several_lambda_that_differ_in_more_are_kept_apart(seeds, scale
     penalised = seeds(model=scales[0], objective=(Likelihood(), SquaredNorm(weight=0.5)), **few)
     wider = seeds(model=scales[0].model_copy(update={"embedding": 6}), **few)
     recurrent = seeds(model=scales[0].model_copy(update={"encoder": Recurrent(hidden=2)}), **few)
-    made = groups([*alike, *penalised, *wider, *recurrent], 1)
+    made = groups(on_a_gpu([*alike, *penalised, *wider, *recurrent]), 1)
     assert [len(group) for group in made] == [6, 2, 2, 1, 1]
-    assert made[1:] == [penalised, wider, *([unit] for unit in recurrent)]
+    assert made[1:3] == [on_a_gpu(penalised), on_a_gpu(wider)]
 
 
 def test_seeds_with_masked_words_make_no_group(seeds, dropping):
@@ -357,7 +362,7 @@ def go_on_to_the_same_bytes(units, tmp_path, all_numbers, step):
 
 
 def test_a_group_that_lost_a_unit_of_a_seed_still_reads_every_seeds_own_batches(scaled, tmp_path):
-    (units,) = groups(scaled, 1)
+    units = sorted(scaled, key=lambda unit: unit.seed)
     train_unit(units[0], tmp_path / "together")  # Finished, and so left out.
     compare_with_one_by_one(units, tmp_path, atol=1e-12)
 

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 
 from attnscope.errors import AttnscopeError, DamagedFile, NonFiniteLoss, UnitLocked
+from attnscope.models.base import ModelSpec
 from attnscope.runs.spec import fingerprint
 from attnscope.runs.tensors import Arrays, load_arrays
 from attnscope.runs.unit import UnitFolder
@@ -49,8 +50,9 @@ def groups(units: Sequence[Unit], jobs: int) -> list[list[Unit]]:
 
     On a CPU all units of a program are cut into as many parts as give each of ``jobs`` processes
     the same number of them: ten seeds for two processes are twice five. On a GPU ten units take
-    about as long as one, and are cut only for processes that would have nothing to do. Those of one
-    seed stand side by side, so that a cut leaves as few seeds as may be to be drawn on both sides.
+    about as long as one, and are cut only for processes that would have nothing to do; there units
+    that differ in a number such as λ are put together as well. Those of one seed stand side by
+    side, so that a cut leaves as few seeds as may be to be drawn on both sides.
     """
     programs: dict[str, dict[int, list[Unit]]] = {}
     for unit in units:
@@ -75,8 +77,17 @@ _PARTS: dict[str, Callable[[int, int, int], int]] = {
 def _likeness(unit: Unit) -> str:
     terms = unit.training.objective
     if unit.model.stackable and all(term.stackable for term in terms):
-        unit = unit.model_copy(update={"seed": 0, "model": unit.model.program()})
+        unit = unit.model_copy(update={"seed": 0, "model": _PROGRAMS[unit.device](unit.model)})
     return fingerprint(unit.config())
+
+
+# What the models of one program have in common, by device. A GPU waits for what is drawn, which is
+# the same at every λ. On a CPU that is a tenth of a step; a program of many units loses more, as
+# the memory of its large gradients is given back to the system and asked for again at every step.
+_PROGRAMS: dict[str, Callable[[ModelSpec], ModelSpec]] = {
+    "cpu": lambda model: model,
+    "cuda": lambda model: model.program(),
+}
 
 
 def _cut(units: list[Unit], parts: int) -> list[list[Unit]]:
