@@ -58,6 +58,28 @@ def test_dot_attention_is_the_product_with_the_query_over_lambda(scale, divisor,
     torch.testing.assert_close(logits(attention), expected, **EXACT)
 
 
+@pytest.mark.parametrize("spec", [DotProduct(), Additive(hidden=4)])
+@pytest.mark.parametrize("scale", [0.001, 3.7, "root"])
+def test_lambda_is_a_buffer_beside_the_weights_and_divides_as_the_number_does(spec, scale):
+    spec = spec.model_copy(update={"scale": scale})
+    attention, undivided = (
+        built(each).float() for each in (spec, spec.model_copy(update={"scale": 1.0}))
+    )
+    assert "divisor" not in attention.state_dict()
+    assert attention.divisor.dtype is torch.float32
+    number = spec.divisor(6 if spec.kind == "dot" else 4)
+    found, whole = (each(BATCH, STATES.float(), None).logits for each in (attention, undivided))
+    assert found.equal(whole / number)
+
+
+@pytest.mark.parametrize("spec", [DotProduct(), Additive(hidden=4)])
+def test_a_program_is_the_attention_without_lambda(spec):
+    programs = [spec.model_copy(update={"scale": s}).program() for s in (0.1, 1, 20.0, "root")]
+    assert programs == [programs[0]] * 4
+    own = spec.model_copy(update={"query": InstanceQuery()})
+    assert own.program() != programs[0]
+
+
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 @pytest.mark.parametrize("bias", ["on", "off"])
 @pytest.mark.parametrize("output_bias", ["on", "off"])

@@ -56,6 +56,13 @@ def dropping(request):
 
 
 @pytest.fixture
+def scales(dropping):
+    """Give that classifier at several λ: what differs is held in a buffer."""
+    attentions = [dropping.attention.model_copy(update={"scale": s}) for s in (0.5, "root", 20.0)]
+    return [dropping.model_copy(update={"attention": attention}) for attention in attentions]
+
+
+@pytest.fixture
 def numbers():
     """Read all that must be the same from run to run out of a unit's folder."""
     return _numbers

@@ -37,7 +37,7 @@ def test_every_model_has_the_masks_of_its_own_width_and_generator(models, droppi
     given, rate = batches(), dropping.dropout
     widths = [batch.inputs.shape[1] for batch in given]
     assert len(set(widths)) == 3
-    masks = PreparedMasks(stack(models))(given, streams())[MASKS]
+    masks = PreparedMasks(stack(models))(given, streams(), stack_batches(given))[MASKS]
     assert masks.dtype is torch.bool
     state = models[0].encoder.width
     words, context = masks.split([4 * max(widths) * WIDTH, 4 * state], dim=1)
@@ -53,7 +53,8 @@ def test_every_model_has_the_masks_of_its_own_width_and_generator(models, droppi
 def test_losses_with_masks_are_those_of_each_model_with_its_generator(models, step):
     stacked, given, terms = stack(models), batches(step), (Likelihood(),)
     columns = stack_batches(given)
-    found = stacked_losses(stacked, columns | PreparedMasks(stacked)(given, streams(step)), terms)
+    masks = PreparedMasks(stacked)(given, streams(step), columns)
+    found = stacked_losses(stacked, columns | masks, terms)
     expected = torch.stack(
         [
             total(terms, model, model.trace(batch, None, stream), stream)
@@ -63,13 +64,19 @@ def test_losses_with_masks_are_those_of_each_model_with_its_generator(models, st
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
     without = stacked_losses(stacked, columns, terms)
     assert ((found - without).abs() > 1e-6).all()
+    wider = stack_batches(given, lambda widest: widest + 7)
+    assert wider["inputs"].shape[-1] == columns["inputs"].shape[-1] + 7
+    masks = PreparedMasks(stacked)(given, streams(step), wider)
+    found = stacked_losses(stacked, wider | masks, terms)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
 
 
 def test_masks_drawn_side_by_side_are_those_drawn_in_turn(models, monkeypatch):
     stacked, given = stack(models), batches()
-    in_turn = PreparedMasks(stacked)(given, streams())
+    columns = stack_batches(given)
+    in_turn = PreparedMasks(stacked)(given, streams(), columns)
     monkeypatch.setitem(prepared._DRAWING, "cpu", prepared._DRAWING["cuda"])
-    side_by_side = PreparedMasks(stacked)(given, streams())
+    side_by_side = PreparedMasks(stacked)(given, streams(), columns)
     assert side_by_side[MASKS].equal(in_turn[MASKS])
 
 
@@ -83,7 +90,7 @@ def test_a_model_is_asked_once_for_each_shape_of_a_batch(models):
 
     models[0].trace = counted
     for step in (0, 1, 0, 1):
-        masks(batches(step), streams(step))
+        masks(batches(step), streams(step), stack_batches(batches(step)))
     widths = {batch.inputs.shape[1] for step in (0, 1) for batch in batches(step)}
     assert len(asked) == len(widths) < 6
     assert set(asked) == widths
@@ -92,4 +99,5 @@ def test_a_model_is_asked_once_for_each_shape_of_a_batch(models):
 def test_a_model_without_dropout_has_no_masks():
     source = OneToOne(shortest=3, longest=5)
     models = [EncoderDecoderSpec(hidden=5).build(source, seed) for seed in SEEDS]
-    assert PreparedMasks(stack(models))(batches(source=source), streams()) == {}
+    given = batches(source=source)
+    assert PreparedMasks(stack(models))(given, streams(), stack_batches(given)) == {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 import torch
 
@@ -11,6 +13,7 @@ from attnscope.data.randomness import generator
 from attnscope.data.sequence_tasks import OneToOne
 from attnscope.models.architectures import AED, AO, LearnedAttention
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
+from attnscope.models.intervention import Uniform
 from attnscope.training import recorded
 from attnscope.training.loop import repeatable
 from attnscope.training.objective import Likelihood
@@ -68,26 +71,31 @@ class PretendedGraphs(CudaGraphs):
         return losses, replay
 
 
-def batches(step, source=TEXT, size=6):
-    return [source.training_batch(seed, step, size) for seed in SEEDS]
+def batches(step, source=TEXT, size=6, seeds=SEEDS):
+    return [source.training_batch(seed, step, size) for seed in seeds]
 
 
 def updates(gradients, models, steps, source):
     """Train, and return the losses of all steps and the parameters after them."""
     optimizer, masks = AitkenAdam(clip=0.5).build_stacked(models), PreparedMasks(models)
-    losses = []
+    losses, seeds = [], SEEDS[: models.reads.unique().numel()]
     for step in range(steps):
-        given = batches(step, source)
-        streams = [generator("training", seed, step) for seed in SEEDS]
-        losses.append(gradients(stack_batches(given) | masks(given, streams)))
+        given = batches(step, source, seeds=seeds)
+        streams = [generator("training", seed, step) for seed in seeds]
+        columns = stack_batches(given, gradients.width)
+        losses.append(gradients(columns | masks(given, streams, columns)))
         optimizer.step()
     return torch.stack(losses), models.parameters
 
 
 def both(spec, graphs, steps, device="cpu", source=TEXT):
-    """Train without and with recordings from the same start."""
+    """Train without and with recordings from the same start; of several specs two seeds each."""
+    several = isinstance(spec, list)
+    cells = list(product(spec, SEEDS[:2]) if several else product([spec], SEEDS))
+    reads = [SEEDS.index(seed) for _, seed in cells]
     plain, other = (
-        stack([spec.build(source, seed).double().to(device) for seed in SEEDS]) for _ in range(2)
+        stack([spec.build(source, seed).double().to(device) for spec, seed in cells], reads)
+        for _ in range(2)
     )
     if isinstance(graphs, PretendedGraphs):
         graphs.models = other
@@ -121,6 +129,51 @@ def test_recorded_steps_take_their_own_masks(monkeypatch, dropping):
     assert_alike(graphs, *both(dropping, graphs, 20, source=LABELLED))
 
 
+def test_recorded_steps_of_several_lambda_read_the_batches_of_their_seed(monkeypatch, scales):
+    monkeypatch.setattr(recorded, "_WARM", 1)
+    graphs = PretendedGraphs()
+    assert_alike(graphs, *both(scales, graphs, 20, source=LABELLED))
+
+
+def test_all_graphs_leave_the_gradients_in_one_place(monkeypatch):
+    monkeypatch.setattr(recorded, "_WARM", 1)
+    models, graphs = stack([SPECS["ao"].build(TEXT, seed) for seed in SEEDS]), PretendedGraphs()
+    graphs.models = models
+    gradients, places = RecordedGradients(models, TERMS, graphs=graphs), set()
+    for step in range(12):
+        gradients(stack_batches(batches(step)))
+        places.add(tuple(p.grad.data_ptr() for p in gradients.trained if p.grad is not None))
+    assert graphs.recorded > 1
+    assert len(places) == 1
+
+
+def test_a_query_that_uniform_attention_does_not_ask_has_no_gradient(scales):
+    models = stack([model.build(LABELLED, 0) for model in scales], [0, 0, 0])
+    uniform = {"cross": Uniform()}
+    gradients = RecordedGradients(models, TERMS[:1], uniform, PretendedGraphs())
+    for step in range(2):
+        gradients(stack_batches(batches(step, LABELLED, seeds=[0])))
+    assert models.parameters["attention.query.weight"].grad is None
+    assert models.parameters["output.weight"].grad is not None
+
+
+def test_long_texts_have_few_widths_and_sentences_their_own():
+    widths = [RecordedGradients.width(widest) for widest in range(1, 1001)]
+    assert widths[:32] == list(range(1, 33))
+    assert all(0 <= wide - widest < 16 for widest, wide in enumerate(widths, 1))
+    assert len(set(widths[100:])) < recorded._MOST
+
+
+def test_recorded_steps_on_widened_texts_are_the_plain_ones(monkeypatch, scales):
+    monkeypatch.setattr(recorded, "_NARROW", 1)
+    graphs = PretendedGraphs()
+    (losses, parameters), (found, others) = both(scales, graphs, 12, source=LABELLED)
+    assert graphs.recorded == 1
+    torch.testing.assert_close(found, losses, rtol=0, atol=1e-12)
+    for name, parameter in parameters.items():
+        torch.testing.assert_close(others[name], parameter, rtol=0, atol=1e-12)
+
+
 def test_masks_are_sent_as_bytes_and_all_numbers_of_a_batch_in_one_piece(monkeypatch, dropping):
     models, sent = stack([dropping.build(LABELLED, seed) for seed in SEEDS]), []
     graphs, send = PretendedGraphs(), PretendedGraphs.send
@@ -129,7 +182,8 @@ def test_masks_are_sent_as_bytes_and_all_numbers_of_a_batch_in_one_piece(monkeyp
         PretendedGraphs, "send", lambda self, *both: (sent.append(both[0]), send(self, *both))
     )
     given = batches(0, LABELLED)
-    columns, masks = stack_batches(given), PreparedMasks(models)(given, [generator("x")] * 3)
+    columns = stack_batches(given)
+    masks = PreparedMasks(models)(given, [generator("x")] * 3, columns)
     RecordedGradients(models, TERMS, graphs=graphs)(columns | masks)
     numbers, kept = (sum(column.numel() for column in part.values()) for part in (columns, masks))
     assert [row.nbytes for row in sent] == [8 * numbers, kept]
@@ -182,9 +236,18 @@ def test_a_cuda_graph_makes_the_steps_that_are_made_without_it(spec):
 
 @on_a_gpu
 def test_a_cuda_graph_takes_the_masks_of_each_step(dropping):
+    have_the_steps_of_the_cpu(dropping)
+
+
+@on_a_gpu
+def test_a_cuda_graph_of_several_lambda_reads_the_batches_of_their_seed(scales):
+    have_the_steps_of_the_cpu(scales)
+
+
+def have_the_steps_of_the_cpu(spec):
     with repeatable("cuda"):
-        (losses, parameters), (found, others) = both(dropping, None, 20, "cuda", LABELLED)
-        (expected, _), _ = both(dropping, PretendedGraphs(), 20, "cpu", LABELLED)
+        (losses, parameters), (found, others) = both(spec, None, 20, "cuda", LABELLED)
+        (expected, _), _ = both(spec, PretendedGraphs(), 20, "cpu", LABELLED)
     torch.testing.assert_close(found, losses, rtol=0, atol=1e-12)
     torch.testing.assert_close(found.cpu(), expected, rtol=0, atol=1e-9)
     for name, parameter in parameters.items():

@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 import torch
 
+from attnscope.data.corpus import GrammarSentiment
 from attnscope.data.sequence_tasks import OneToOne
 from attnscope.errors import UsageError
 from attnscope.models.architectures import AED, AO, VED, LearnedAttention
+from attnscope.models.attentions import Additive, DotProduct
+from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
+from attnscope.models.encoders import WordStates
 from attnscope.models.intervention import Uniform
 from attnscope.training.objective import Likelihood, total
 from attnscope.training.regulariser import SquaredNorm
@@ -125,6 +129,28 @@ def test_batches_of_unequal_width_are_padded_without_effect():
         for model, batch in zip(models, unequal, strict=True)
     ]
     torch.testing.assert_close(found, torch.stack(expected), rtol=0, atol=1e-12)
+
+
+def test_models_that_read_one_batch_have_the_losses_of_one_each():
+    models, given = built(SPECS["aed-gru"]), batches(0)
+    found = stacked_losses(stack(models, [1, 0, 1]), stack_batches(given[:2]), TERMS)
+    own = stacked_losses(stack(models), stack_batches([given[1], given[0], given[1]]), TERMS)
+    assert found.equal(own)
+
+
+@pytest.mark.parametrize("attention", [DotProduct(), Additive(hidden=4)])
+def test_models_that_differ_in_lambda_divide_by_their_own(attention):
+    source = GrammarSentiment()
+    attentions = [attention.model_copy(update={"scale": scale}) for scale in (0.001, "root", 7.0)]
+    specs = [
+        ClassifierSpec(embedding=5, encoder=WordStates(), attention=each) for each in attentions
+    ]
+    models = [spec.build(source, 3).double() for spec in specs]
+    batch = source.training_batch(3, 0, 6)
+    found = stacked_losses(stack(models, [0, 0, 0]), stack_batches([batch]), TERMS)
+    expected = [total(TERMS, model, model.trace(batch), torch.Generator()) for model in models]
+    torch.testing.assert_close(found, torch.stack(expected), rtol=0, atol=1e-12)
+    assert len(set(found.tolist())) == 3
 
 
 def test_batches_of_unequal_size_cannot_be_stacked():

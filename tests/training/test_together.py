@@ -15,6 +15,7 @@ from attnscope.data.sequence_tasks import OneToOne
 from attnscope.errors import AttnscopeError, NonFiniteLoss, UnitLocked, UsageError
 from attnscope.models.architectures import AO, VED
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
+from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Permuted
 from attnscope.runs.tensors import load_arrays
 from attnscope.runs.unit import UnitFolder
@@ -75,6 +76,19 @@ def droppers(seeds, dropping):
     return seeds(
         model=dropping, source=GrammarSentiment(), optimizer=Adagrad(lr=0.1), dtype="float64"
     )
+
+
+@pytest.fixture
+def scaled(seeds, scales):
+    """Make units with dropout at three λ, each with two seeds."""
+    settings = {
+        "source": GrammarSentiment(),
+        "optimizer": Adagrad(lr=0.1),
+        "dtype": "float64",
+        "scores": (),
+        "final_scores": (),
+    }
+    return [unit for model in scales for unit in seeds((4, 0), model, **settings)]
 
 
 @pytest.fixture
@@ -160,18 +174,40 @@ def test_processes_get_as_many_groups_each(seeds):
 
 
 def test_on_a_gpu_seeds_are_cut_for_idle_processes_alone_and_never_into_single_ones(seeds):
-    def on_a_gpu(*settings):
-        units = [unit for steps in settings for unit in seeds(range(10), steps=steps)]
-        return [unit.model_copy(update={"device": "cuda"}) for unit in units]
+    def tens(*settings):
+        return on_a_gpu(unit for steps in settings for unit in seeds(range(10), steps=steps))
 
-    assert sizes(on_a_gpu(7), 1) == [10]
-    assert sizes(on_a_gpu(7), 16) == [2] * 5
-    assert sizes(on_a_gpu(7, 8, 9), 2) == [10] * 3
-    assert sizes(on_a_gpu(7, 8), 4) == [5] * 4
+    assert sizes(tens(7), 1) == [10]
+    assert sizes(tens(7), 16) == [2] * 5
+    assert sizes(tens(7, 8, 9), 2) == [10] * 3
+    assert sizes(tens(7, 8), 4) == [5] * 4
 
 
 def test_seeds_with_dropout_are_one_group(droppers):
     assert groups(droppers, 1) == [droppers]
+
+
+def on_a_gpu(units):
+    return [unit.model_copy(update={"device": "cuda"}) for unit in units]
+
+
+def test_on_a_gpu_units_that_differ_in_lambda_and_seed_are_one_group_seed_by_seed(scaled):
+    units = on_a_gpu(scaled)
+    by_seed = [*units[::2], *units[1::2]]
+    assert groups(units, 1) == [by_seed]
+    assert groups(units, 2) == [by_seed[:3], by_seed[3:]]
+    assert groups(scaled, 1) == [scaled[:2], scaled[2:4], scaled[4:]]  # on a CPU
+
+
+def test_units_of_several_lambda_that_differ_in_more_are_kept_apart(seeds, scales):
+    few = {"source": GrammarSentiment(), "count": (4, 0)}
+    alike = [unit for model in scales for unit in seeds(model=model, **few)]
+    penalised = seeds(model=scales[0], objective=(Likelihood(), SquaredNorm(weight=0.5)), **few)
+    wider = seeds(model=scales[0].model_copy(update={"embedding": 6}), **few)
+    recurrent = seeds(model=scales[0].model_copy(update={"encoder": Recurrent(hidden=2)}), **few)
+    made = groups(on_a_gpu([*alike, *penalised, *wider, *recurrent]), 1)
+    assert [len(group) for group in made] == [6, 2, 2, 1, 1]
+    assert made[1:3] == [on_a_gpu(penalised), on_a_gpu(wider)]
 
 
 def test_seeds_with_masked_words_make_no_group(seeds, dropping):
@@ -215,8 +251,34 @@ def test_a_group_with_dropout_has_the_numbers_of_its_units_one_by_one(droppers, 
     compare_with_one_by_one(droppers, tmp_path, atol=1e-12)
 
 
+def test_a_group_of_several_lambda_has_the_numbers_of_its_units_one_by_one(scaled, tmp_path):
+    compare_with_one_by_one(scaled, tmp_path, atol=1e-12)
+    ends = [unit.folder(tmp_path / "together").log[-1]["training_loss"] for unit in scaled]
+    assert len(set(ends)) == 6
+
+
+def test_what_a_step_draws_is_drawn_once_for_each_seed(scaled, tmp_path, monkeypatch):
+    batches, streams = [], []
+    batch, stream = GrammarSentiment.training_batch, together._Member.stream
+    monkeypatch.setattr(
+        GrammarSentiment,
+        "training_batch",
+        lambda self, seed, step, size: (
+            batches.append((step, seed)) or batch(self, seed, step, size)
+        ),
+    )
+    monkeypatch.setattr(
+        together._Member,
+        "stream",
+        lambda self, step: streams.append((step, self.unit.seed)) or stream(self, step),
+    )
+    train_together(scaled, tmp_path)
+    expected = [(step, seed) for step in range(8) for seed in (4, 0)]
+    assert batches == streams == expected
+
+
 def compare_with_one_by_one(units, tmp_path, atol=1e-9):
-    assert train_together(units, tmp_path / "together") == [None] * 3
+    assert train_together(units, tmp_path / "together") == [None] * len(units)
     for unit in units:
         alone = train_unit(unit, tmp_path / "alone")
         grouped = unit.folder(tmp_path / "together")
@@ -284,11 +346,25 @@ def test_a_stopped_group_goes_on_to_the_same_bytes(units, tmp_path, expected, al
 def test_a_stopped_group_with_dropout_goes_on_to_the_same_bytes(
     droppers, tmp_path, all_numbers, step
 ):
-    stop_at(droppers, tmp_path / "stopped", step)
+    go_on_to_the_same_bytes(droppers, tmp_path, all_numbers, step)
+
+
+def test_a_stopped_group_of_several_lambda_goes_on_to_the_same_bytes(scaled, tmp_path, all_numbers):
+    go_on_to_the_same_bytes(scaled, tmp_path, all_numbers, 6)
+
+
+def go_on_to_the_same_bytes(units, tmp_path, all_numbers, step):
+    stop_at(units, tmp_path / "stopped", step)
     for folder in ("stopped", "undisturbed"):
-        assert train_together(droppers, tmp_path / folder) == [None] * 3
-    found, expected = (all_numbers(droppers, tmp_path / f) for f in ("stopped", "undisturbed"))
+        assert train_together(units, tmp_path / folder) == [None] * len(units)
+    found, expected = (all_numbers(units, tmp_path / f) for f in ("stopped", "undisturbed"))
     assert found == expected
+
+
+def test_a_group_that_lost_a_unit_of_a_seed_still_reads_every_seeds_own_batches(scaled, tmp_path):
+    units = sorted(scaled, key=lambda unit: unit.seed)
+    train_unit(units[0], tmp_path / "together")  # Finished, and so left out.
+    compare_with_one_by_one(units, tmp_path, atol=1e-12)
 
 
 def test_a_stopped_group_goes_on_where_it_was(units, tmp_path, monkeypatch):

@@ -150,13 +150,28 @@ class AttentionSpec(Spec):
     def build(self, width: int) -> Attention:
         """Return the attention over states of a width."""
 
+    def program(self) -> AttentionSpec:
+        """Return it without λ, which every attention holds as a buffer (see `ModelSpec`)."""
+        return self.model_copy(update={"scale": 1.0})
+
     def divisor(self, width: int) -> float:
         """Return λ for keys of a width."""
         return width**0.5 if self.scale == "root" else float(self.scale)
 
 
 class Attention(nn.Module, ABC):
-    """What all attentions offer."""
+    """What all attentions offer.
+
+    λ is a buffer, so that models which differ in it run as one program, and no part of the weights.
+    It is exact until it is moved to the model's precision.
+    """
+
+    divisor: Float[Tensor, ""]
+
+    def __init__(self, divisor: float) -> None:
+        super().__init__()
+        exact = torch.tensor(divisor, dtype=torch.float64)
+        self.register_buffer("divisor", exact, persistent=False)
 
     @abstractmethod
     def forward(self, batch: Batch, states: States, rule: AttentionRule | None) -> Site:
@@ -203,8 +218,8 @@ class DotAttention(Attention):
     """q·k/λ, the keys being a function of the states."""
 
     def __init__(self, query: Query, keys: Callable[[Tensor], Tensor], divisor: float) -> None:
-        super().__init__()
-        self.query, self.keys, self.divisor = query, keys, divisor
+        super().__init__(divisor)
+        self.query, self.keys = query, keys
 
     def forward(self, batch: Batch, states: States, rule: AttentionRule | None) -> Site:
         """Return the site with queries and keys; the division is the query's, so logits are q·k."""
@@ -261,9 +276,8 @@ class AdditiveAttention(Attention):
         query: Query,
         divisor: float,
     ) -> None:
-        super().__init__()
-        self.hidden, self.activation = hidden, activation
-        self.query, self.divisor = query, divisor
+        super().__init__(divisor)
+        self.hidden, self.activation, self.query = hidden, activation, query
 
     def forward(self, batch: Batch, states: States, rule: AttentionRule | None) -> Site:
         """Return the site, without queries and keys: logits are no product with the states."""

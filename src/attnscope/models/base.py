@@ -15,11 +15,19 @@ class ModelSpec(Spec):
 
     @property
     def stackable(self) -> bool:
-        """Whether several seeds can train as one program (`attnscope.training.together`).
+        """Whether several units can train as one program (`attnscope.training.together`).
 
         They can where a model is plain tensor operations with no randomness but that of `dropped`.
         """
         return False
+
+    def program(self) -> ModelSpec:
+        """Return what all models that run as one program with this one have in common.
+
+        That is the spec without the settings that a model holds as numbers in its buffers: they are
+        stacked like parameters, and so may differ. By default there are none.
+        """
+        return self
 
     @abstractmethod
     def build(self, source: Source, seed: int) -> nn.Module:

@@ -68,6 +68,10 @@ class ClassifierSpec(ModelSpec):
         """Where the encoder is."""
         return self.encoder.stackable
 
+    def program(self) -> ClassifierSpec:
+        """Return it without its attention's λ."""
+        return self.model_copy(update={"attention": self.attention.program()})
+
     def build(self, source: Source, seed: int) -> Classifier:
         """Return the model, initialised from the unit's seed."""
         if source.boundaries is not None:

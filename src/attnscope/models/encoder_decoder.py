@@ -61,7 +61,7 @@ class EncoderDecoderSpec(ModelSpec):
 
     @property
     def stackable(self) -> bool:
-        """Several seeds train as one program."""
+        """Several units train as one program."""
         return True
 
     def build(self, source: Source, seed: int) -> EncoderDecoder:

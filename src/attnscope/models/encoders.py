@@ -36,7 +36,7 @@ class EncoderSpec(Spec):
 
     @property
     def stackable(self) -> bool:
-        """Whether it is plain tensor operations, so that several seeds run as one program."""
+        """Whether it is plain tensor operations, so that several models run as one program."""
         return False
 
 

@@ -78,12 +78,12 @@ def _encoder(encoder: nn.Module) -> Encoder:
 
 def _attention(attention: nn.Module) -> Attention:
     if isinstance(attention, DotAttention) and attention.keys is states_as_keys:
-        return Dot(attention.query.direction.detach(), attention.divisor)
+        return Dot(attention.query.direction.detach(), attention.divisor.item())
     if isinstance(attention, AdditiveAttention):
         weight, bias = _linear(attention.hidden)
         activation = next(f for f in (TANH, RELU) if f.value is attention.activation)
         query = attention.query.direction.detach()
-        return Additive(weight, query, bias, attention.divisor, activation)
+        return Additive(weight, query, bias, attention.divisor.item(), activation)
     raise MissingCapability(
         "Gradient-flow terms need dot-product attention over the states, or additive attention."
     )

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from attnscope.data.batch import Batch
 from attnscope.data.randomness import generator
+from attnscope.data.source import Source
 from attnscope.errors import DamagedFile, NonFiniteLoss, UsageError, suggestion
 from attnscope.runs.environment import environment
 from attnscope.runs.tensors import Arrays
@@ -83,6 +86,12 @@ def made_ready(unit: Unit, folder: UnitFolder, note: Note) -> bool:
     return True
 
 
+@lru_cache(maxsize=4)
+def _examples(source: Source, count: int, split: str, device: str) -> Batch:
+    # Units of one program, and those that a process trains in turn, are evaluated on the same ones.
+    return source.evaluation_batch(count, split).to(device)
+
+
 class UnitRun:
     """What one unit in training keeps, whoever makes its updates."""
 
@@ -90,7 +99,7 @@ class UnitRun:
         self.unit, self.folder = unit, folder
         self.model = build_model(unit)
         self.examples = {
-            split: unit.source.evaluation_batch(unit.training.examples, split).to(unit.device)
+            split: _examples(unit.source, unit.training.examples, split, unit.device)
             for split in unit.training.splits
         }
         self.seen: list[float] = []  # losses since the last evaluation

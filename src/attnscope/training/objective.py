@@ -19,7 +19,7 @@ from attnscope.runs.spec import Spec
 class Term(Spec):
     """Root of the terms of an objective.
 
-    One that is ``stackable`` is plain tensor operations without randomness, so that several seeds
+    One that is ``stackable`` is plain tensor operations without randomness, so that several units
     run as one program (`attnscope.training.together`).
     """
 

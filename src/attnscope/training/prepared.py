@@ -2,7 +2,8 @@
 
 Each model's masks are those it would draw if trained by itself: from its own generator, in the
 order it asks for them, in the shapes that its own batch gives them; only then are they padded to
-those of the widest batch. What a model asks for follows from the shape of a batch, and is found by
+those of the stacked batches. Models that read one batch have one generator's masks, which are drawn
+once. What a model asks for follows from the shape of a batch, and is found by
 running it once.
 """
 
@@ -18,12 +19,12 @@ from torch import Tensor
 from attnscope.data.batch import Batch
 from attnscope.models.dropout import masks_from
 from attnscope.models.intervention import AttentionRule
-from attnscope.training.stacked import MASKS, Stack, StackedModels
+from attnscope.training.stacked import MASKS, Stack, StackedModels, first_batch
 
 Asked = tuple[torch.Size, float]  # a shape and a rate
 
-# How the models' masks are drawn, by their device: in turn on the core that trains them; side by
-# side for a GPU, which would wait for them.
+# How the batches' masks are drawn, by the models' device: in turn on the core that trains them;
+# side by side for a GPU, which would wait for them.
 _DRAWING: dict[str, Callable[[int], Callable[..., Iterable[Any]]]] = {
     "cpu": lambda models: map,
     "cuda": lambda models: ThreadPoolExecutor(models).map,
@@ -31,7 +32,7 @@ _DRAWING: dict[str, Callable[[int], Callable[..., Iterable[Any]]]] = {
 
 
 class PreparedMasks:
-    """The masks of several models, step after step.
+    """The masks of several models' batches, step after step.
 
     Parameters
     ----------
@@ -47,16 +48,18 @@ class PreparedMasks:
         self.each = _DRAWING[self.device.type](len(models))
         self.asked: dict[tuple[torch.Size, torch.Size], list[Asked]] = {}
 
-    def __call__(self, batches: Sequence[Batch], generators: Sequence[torch.Generator]) -> Stack:
-        """Return as a further column every model's masks for its own batch, one after another.
+    def __call__(
+        self, batches: Sequence[Batch], generators: Sequence[torch.Generator], columns: Stack
+    ) -> Stack:
+        """Return every batch's masks, one after another, as a further one of the stacked columns.
 
-        A model that asks for none has no such column.
+        Models that ask for none have no such column.
         """
         asked = [self._asked_for(batch) for batch in batches]
-        widest = [_widest(shapes) for shapes in zip(*asked, strict=True)]
-        if not widest:
+        stacked = [shape for shape, _ in self._asked_for(first_batch(columns))]
+        if not stacked:
             return {}
-        sizes = [shape.numel() for shape in widest]
+        sizes = [shape.numel() for shape in stacked]
         # From pinned memory a GPU takes them without another copy.
         pinned = self.device.type == "cuda"
         rows = torch.empty(len(batches), sum(sizes), dtype=torch.bool, pin_memory=pinned)
@@ -64,7 +67,7 @@ class PreparedMasks:
         def draw(row: Tensor, own: list[Asked], generator: torch.Generator) -> None:
             row.zero_()
             masks = masks_from(generator)
-            for place, shape, (size, rate) in zip(row.split(sizes), widest, own, strict=True):
+            for place, shape, (size, rate) in zip(row.split(sizes), stacked, own, strict=True):
                 place.view(shape)[tuple(map(slice, size))] = masks(size, rate)
 
         list(self.each(draw, rows, asked, generators))
@@ -86,7 +89,3 @@ class PreparedMasks:
 
         self.model.trace(batch.to(self.device), self.attention, note)  # type: ignore[operator]
         return asked
-
-
-def _widest(asked: Sequence[Asked]) -> torch.Size:
-    return torch.Size(map(max, zip(*(shape for shape, _ in asked), strict=True)))

@@ -3,7 +3,8 @@
 A step of an encoder-decoder is a couple of thousand small kernels, which a GPU runs sooner than
 Python can start them. A graph is recorded once for each shape of batches, and reads them from where
 they lay then. What is recorded is losses and gradients; clipping and the optimiser are a few dozen
-kernels more, and stay what they are on a CPU, with their state and their checkpoints.
+kernels more, and stay what they are on a CPU, with their state and their checkpoints. All graphs
+leave the gradients in the same place: those of a large vocabulary are too large for one each.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ from attnscope.training.stacked import Gradients, Stack, StackedModels
 # Steps of a shape that are made without a graph: a GPU loads kernels and makes room when it first
 # needs them, which is not to be recorded.
 _WARM = 3
-# Most graphs of a program; shapes beyond, of a corpus with long and rare sentences, go without.
-_MOST = 32
+# Most graphs of a program; shapes beyond, of a corpus with long and rare texts, go without.
+_MOST = 64
+# Inputs wider than this are padded to a multiple of the second: of texts hardly two batches are
+# equally wide, and sentences, which a recurrent model reads word by word, are left as they are.
+_NARROW, _MULTIPLE = 32, 16
 
 Work = Callable[[], Tensor]
 
@@ -93,6 +97,12 @@ class RecordedGradients(Gradients):
         super().__init__(models, terms, attention)
         self.graphs = graphs or CudaGraphs()
         self.shapes: dict[tuple[torch.Size, ...], _Shape] = {}
+        self.kept: list[Tensor | None] = []  # the gradients, once it is known which there are
+
+    @staticmethod
+    def width(widest: int) -> int:
+        """Return a width that many batches have, so that they have one graph."""
+        return widest if widest <= _NARROW else -(-widest // _MULTIPLE) * _MULTIPLE
 
     def __call__(self, columns: Stack) -> Float[Tensor, " model"]:
         """Leave the gradients in the stacked parameters, and return the losses."""
@@ -105,6 +115,18 @@ class RecordedGradients(Gradients):
             if recorded:
                 self.shapes[shapes] = shape
         return shape(columns)
+
+    def put(self, found: Sequence[Tensor | None]) -> None:
+        """Leave gradients in the parameters, at every step in the same place."""
+        if not self.kept:
+            self.kept = [
+                g if g is None else torch.empty_like(p)
+                for p, g in zip(self.trained, found, strict=True)
+            ]
+        for place, gradient in zip(self.kept, found, strict=True):
+            if place is not None and gradient is not None:
+                place.copy_(gradient)
+        super().put(self.kept)
 
 
 class _Shape:
@@ -123,7 +145,6 @@ class _Shape:
                 self.columns[name] = part.view(column.shape)
         self.replay: Callable[[], None] | None = None
         self.losses: Tensor | None = None
-        self.found: list[Tensor | None] = []
 
     def __call__(self, columns: Stack) -> Float[Tensor, " model"]:
         owner = self.owner
@@ -134,10 +155,8 @@ class _Shape:
             return owner.graphs.do(lambda: owner.taken(self.columns))
         if self.replay is None:
             self.losses, self.replay = owner.graphs.record(lambda: owner.taken(self.columns))
-            self.found = [parameter.grad for parameter in owner.trained]
         assert self.losses is not None
         self.replay()
-        owner.put(self.found)
         # The next step overwrites them.
         return self.losses.clone()
 

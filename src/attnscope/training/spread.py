@@ -1,6 +1,7 @@
 """Many units at once: one process and one thread each, as many side by side as asked for.
 
-Units that differ in nothing but their seed share a process, as one program, where their model can.
+Units that differ in nothing but their seed, or on a GPU in a number such as λ, share a process, as
+one program, where their model can.
 Units that another command is training are left to it and waited for at the end. A unit that fails
 does not stop the others.
 """

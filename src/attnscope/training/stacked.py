@@ -1,19 +1,19 @@
 """Several models of one shape trained as one program: `torch.func` over stacked parameters.
 
-Each model has its own batch, its own gradient and its own clipping; nothing passes from one to
-another, so the numbers are those of training them one after the other, up to the rounding of
-matrix products. A model must be plain tensor operations, with no randomness but the masks of
-`dropped`, which come with the batches (`attnscope.training.prepared`); its modules stay those of
-one seed.
+Each model has its own gradient and its own clipping, and its own batch or one that it shares with
+others; nothing passes from one to another, so the numbers are those of training them one after the
+other, up to the rounding of matrix products. A model must be plain tensor operations, with no
+randomness but the masks of `dropped`, which come with the batches (`attnscope.training.prepared`);
+its modules stay those of one model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 from torch.nn.functional import pad
@@ -36,53 +36,73 @@ _FILL = {"gold": -1}
 class StackedModels:
     """The parameters and buffers of several models, with a leading axis over models.
 
-    ``model`` is any one of them: its code is run, its own numbers are not used.
+    ``model`` is any one of them: its code is run, its own numbers are not used. ``reads`` says
+    which of the batches, and of the masks, each model takes.
     """
 
     model: nn.Module
     parameters: Stack
     buffers: Stack
+    reads: Int[Tensor, " model"]
 
     def __len__(self) -> int:
         return len(next(iter(self.parameters.values())))
 
     def write_back(self, models: Sequence[nn.Module]) -> None:
-        """Put the parameters into modules of one seed each, in the order they were stacked in."""
+        """Put the parameters into modules of one model each, in the order they were stacked in."""
         with torch.no_grad():
             for number, model in enumerate(models):
                 for name, parameter in model.named_parameters():
                     parameter.copy_(self.parameters[name][number])
 
 
-def stack(models: Sequence[nn.Module]) -> StackedModels:
+def stack(models: Sequence[nn.Module], reads: Sequence[int] | None = None) -> StackedModels:
     """Stack copies of the parameters and buffers of models of one shape.
 
     Give ``parameters.values()`` to an optimiser: one that treats every number by itself, such as
     Adam, then treats every model by itself.
+
+    Parameters
+    ----------
+    reads
+        The number of each model's batch among those given at a step; without it each has its own.
     """
     shapes = [{name: p.shape for name, p in model.named_parameters()} for model in models]
     if not shapes or any(shape != shapes[0] for shape in shapes):
         raise UsageError("Only models of one shape can be stacked: give at least one, all alike.")
     parameters, buffers = stack_module_state(list(models))
-    return StackedModels(models[0], parameters, buffers)
+    device = next(iter(parameters.values())).device
+    numbers = torch.tensor(range(len(models)) if reads is None else reads, device=device)
+    return StackedModels(models[0], parameters, buffers, numbers)
 
 
-def stack_batches(batches: Sequence[Batch]) -> Stack:
-    """Return batches of equal size as columns with a leading axis, padded to the widest."""
+def stack_batches(
+    batches: Sequence[Batch], width: Callable[[int], int] = lambda widest: widest
+) -> Stack:
+    """Return batches of equal size as columns with a leading axis, padded to the widest.
+
+    ``width`` may widen the inputs further than those of the widest.
+    """
     if len({len(batch) for batch in batches}) != 1:
         raise UsageError("Only batches of one size can be stacked: give at least one, all alike.")
     columns = {name: [getattr(batch, name) for batch in batches] for name in _BATCH}
+    widths = {name: max(part.shape[-1] for part in parts) for name, parts in columns.items()}
+    widths["inputs"] = width(widths["inputs"])
     device = batches[0].inputs.device
     # Lengths too: inside one program nothing waits for the CPU.
     return {
-        name: torch.stack(_alike(parts, _FILL.get(name, 0))).to(device)
+        name: torch.stack(_alike(parts, widths[name], _FILL.get(name, 0))).to(device)
         for name, parts in columns.items()
     }
 
 
-def _alike(parts: Sequence[Tensor], fill: int) -> list[Tensor]:
-    widest = max(part.shape[-1] for part in parts)
-    return [pad(part, (0, widest - part.shape[-1]), value=fill) for part in parts]
+def _alike(parts: Sequence[Tensor], width: int, fill: int) -> list[Tensor]:
+    return [pad(part, (0, width - part.shape[-1]), value=fill) for part in parts]
+
+
+def first_batch(columns: Stack) -> Batch:
+    """Return the first of stacked batches, with the padding that they share."""
+    return Batch(**{name: columns[name][0] for name in _BATCH})
 
 
 class _Loss(nn.Module):
@@ -108,7 +128,7 @@ def stacked_losses(
     terms: Sequence[Term],
     attention: Mapping[str, AttentionRule] | None = None,
 ) -> Float[Tensor, " model"]:
-    """Return every model's objective on its own batch (`stack_batches`).
+    """Return every model's objective on the batch that it reads (`stack_batches`).
 
     Masks of dropout are a further column; without it nothing is dropped.
     """
@@ -118,11 +138,12 @@ def stacked_losses(
         state = {f"model.{name}": value for name, value in (parameters | buffers).items()}
         return functional_call(loss, state, (batch,))
 
-    return vmap(one)(models.parameters, models.buffers, columns)
+    read = {name: column.index_select(0, models.reads) for name, column in columns.items()}
+    return vmap(one)(models.parameters, models.buffers, read)
 
 
 class Gradients:
-    """Every model's gradient on its own batch, step after step.
+    """Every model's gradient on the batch that it reads, step after step.
 
     Parameters
     ----------
@@ -139,6 +160,11 @@ class Gradients:
         self.models, self.terms, self.attention = models, terms, attention
         self.trained = [p for p in models.parameters.values() if p.requires_grad]
         self.device = next(iter(models.parameters.values())).device
+
+    @staticmethod
+    def width(widest: int) -> int:
+        """Return how wide stacked inputs are best made: no wider than need be."""
+        return widest
 
     def __call__(self, columns: Stack) -> Float[Tensor, " model"]:
         """Leave the gradients in the stacked parameters, and return the losses."""
@@ -172,7 +198,7 @@ def stacked_step(
     attention: Mapping[str, AttentionRule] | None = None,
     clip: float = float("inf"),
 ) -> Float[Tensor, " model"]:
-    """Make one update of every model on its own batch, and return the losses before it.
+    """Make one update of every model on the batch it reads, and return the losses before it.
 
     Parameters
     ----------

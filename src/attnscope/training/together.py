@@ -1,10 +1,12 @@
-"""Units that differ in nothing but their seed, trained in one process as one program.
+"""Units that differ in nothing but their seed and numbers such as λ, trained as one program.
 
 Each unit keeps its own folder, lock, log, scores and weights, and is evaluated as a model of its
-own; only the updates are made together (`attnscope.training.stacked`). The numbers are those of
-units trained one by one up to rounding. Their bytes may depend on which seeds are put together, so
+own; only the updates are made together (`attnscope.training.stacked`). Units of one seed read the
+same batches through the same masks, which are drawn once for all of them. The numbers are those of
+units trained one by one up to rounding. Their bytes may depend on which units are put together, so
 that is a pure function of what is asked for: the same command gives the same bytes, and so does a
-group that was killed and goes on.
+group that was killed and goes on. Asked for other seeds or other λ, a unit may end with other last
+bits.
 """
 
 from __future__ import annotations
@@ -14,13 +16,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from attnscope.errors import AttnscopeError, DamagedFile, NonFiniteLoss, UnitLocked
+from attnscope.models.base import ModelSpec
 from attnscope.runs.spec import fingerprint
 from attnscope.runs.tensors import Arrays, load_arrays
 from attnscope.runs.unit import UnitFolder
@@ -45,34 +48,46 @@ _LOSSES_HELD = 100  # as many as of a unit by itself
 def groups(units: Sequence[Unit], jobs: int) -> list[list[Unit]]:
     """Put units together that train as one program; the others are groups of one.
 
-    On a CPU all seeds of a setting are cut into as many parts as give each of ``jobs`` processes
-    the same number of them: ten seeds for two processes are twice five. On a GPU ten seeds take
-    about as long as one, and are cut only for processes that would have nothing to do.
+    On a CPU all units of a program are cut into as many parts as give each of ``jobs`` processes
+    the same number of them: ten seeds for two processes are twice five. On a GPU ten units take
+    about as long as one, and are cut only for processes that would have nothing to do; there units
+    that differ in a number such as λ are put together as well. Those of one seed stand side by
+    side, so that a cut leaves as few seeds as may be to be drawn on both sides.
     """
-    alike: dict[str, list[Unit]] = {}
+    programs: dict[str, dict[int, list[Unit]]] = {}
     for unit in units:
-        alike.setdefault(_likeness(unit), []).append(unit)
-    settings = sum(len(seeds) > 1 for seeds in alike.values())
+        programs.setdefault(_likeness(unit), {}).setdefault(unit.seed, []).append(unit)
+    alike = [list(chain(*seeds.values())) for seeds in programs.values()]
+    several = sum(len(members) > 1 for members in alike)
     return [
         part
-        for seeds in alike.values()
-        for part in _cut(seeds, _PARTS[seeds[0].device](len(seeds), jobs, max(settings, 1)))
+        for members in alike
+        for part in _cut(members, _PARTS[members[0].device](len(members), jobs, max(several, 1)))
     ]
 
 
-# In how many parts some seeds of one of several settings are cut for so many processes, by device.
-# On a GPU a seed by itself would go without what stacked ones have (`attnscope.training.recorded`).
+# In how many parts the units of one of several programs are cut for so many processes, by device.
+# On a GPU a unit by itself would go without what stacked ones have (`attnscope.training.recorded`).
 _PARTS: dict[str, Callable[[int, int, int], int]] = {
-    "cpu": lambda seeds, jobs, settings: jobs // math.gcd(jobs, settings),
-    "cuda": lambda seeds, jobs, settings: max(1, min(seeds // 2, jobs // settings)),
+    "cpu": lambda units, jobs, programs: jobs // math.gcd(jobs, programs),
+    "cuda": lambda units, jobs, programs: max(1, min(units // 2, jobs // programs)),
 }
 
 
 def _likeness(unit: Unit) -> str:
     terms = unit.training.objective
-    stackable = unit.model.stackable and all(term.stackable for term in terms)
-    free = {"seed": None} if stackable else {}
-    return fingerprint(unit.config() | free)
+    if unit.model.stackable and all(term.stackable for term in terms):
+        unit = unit.model_copy(update={"seed": 0, "model": _PROGRAMS[unit.device](unit.model)})
+    return fingerprint(unit.config())
+
+
+# What the models of one program have in common, by device. A GPU waits for what is drawn, which is
+# the same at every λ. On a CPU that is a tenth of a step; a program of many units loses more, as
+# the memory of its large gradients is given back to the system and asked for again at every step.
+_PROGRAMS: dict[str, Callable[[ModelSpec], ModelSpec]] = {
+    "cpu": lambda model: model,
+    "cuda": lambda model: model.program(),
+}
 
 
 def _cut(units: list[Unit], parts: int) -> list[list[Unit]]:
@@ -89,7 +104,7 @@ def train_together(
     *,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> list[AttnscopeError | None]:
-    """Train units that differ in their seed alone, or go on with them; finished ones are left out.
+    """Train units that make one program, or go on with them; finished ones are left out.
 
     Return for each unit None if it is finished, or else why it is not: another process holds it,
     or its loss was no number, which stops no other unit.
@@ -197,7 +212,10 @@ class _Group:
         for member in members:
             member.go_on_from(first)
         self.models = [member.model for member in members]
-        self.stacked = stack(self.models)
+        seeds = {member.unit.seed: member for member in members}
+        self.drawing = list(seeds.values())  # one of each seed draws for all of it
+        numbers = {seed: number for number, seed in enumerate(seeds)}
+        self.stacked = stack(self.models, [numbers[member.unit.seed] for member in members])
         self.optimizer = self.training.optimizer.build_stacked(self.stacked)
         self.gradients = GRADIENTS[members[0].unit.device](
             self.stacked, objective, self.training.attention
@@ -239,10 +257,11 @@ class _Group:
 
     def _update(self, step: int) -> None:
         size = self.training.batch_size
-        units = [member.unit for member in self.members]
+        units = [member.unit for member in self.drawing]
         batches = [u.source.training_batch(u.seed, step, size) for u in units]
-        streams = [member.stream(step) for member in self.members]
-        columns = stack_batches(batches) | self.masks(batches, streams)
+        streams = [member.stream(step) for member in self.drawing]
+        columns = stack_batches(batches, self.gradients.width)
+        columns |= self.masks(batches, streams, columns)
         if time.monotonic() - self.saved_at >= self.checkpoint_seconds:
             self._check_losses(step)
             values = self.gradients.losses(columns).tolist()
