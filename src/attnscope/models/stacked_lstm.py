@@ -44,7 +44,8 @@ def padded_states(
     gates = nn.functional.linear(inputs, torch.cat(words), bias).unflatten(-1, (len(suffixes), -1))
     lengths = moved(lengths, inputs.device)
     found, *_ = _Words.apply(gates[None], torch.stack(states)[None], lengths[None])
-    return found[0].flatten(-2)
+    # Not found[0], whose gradient is a copy into zeros.
+    return found.squeeze(0).flatten(-2)
 
 
 class _Order:
