@@ -242,21 +242,30 @@ def test_without_a_generator_nothing_is_dropped():
 
 
 @pytest.mark.parametrize(
-    ("encoder", "dropout", "expected"),
+    ("encoder", "dropout", "devices"),
     [
-        (WordStates(), 0.0, True),
-        (Affine(), 0.0, True),
-        (Concat(encoder=Affine()), 0.0, True),
-        (WordStates(), 0.5, True),
-        (Recurrent(), 0.0, False),
-        (Residual(encoder=Recurrent()), 0.0, False),
+        (WordStates(), 0.0, {"cpu", "cuda"}),
+        (Affine(), 0.0, {"cpu", "cuda"}),
+        (Concat(encoder=Affine()), 0.0, {"cpu", "cuda"}),
+        (WordStates(), 0.5, {"cpu", "cuda"}),
+        (Recurrent(), 0.5, {"cuda"}),
+        (Recurrent(layers=2), 0.0, {"cuda"}),
+        (Residual(encoder=Recurrent()), 0.0, {"cuda"}),
+        (Recurrent(layers=2, dropout=0.5), 0.0, set()),
+        (Recurrent(cell="gru"), 0.0, set()),
+        (Concat(encoder=Recurrent(cell="gru")), 0.0, set()),
     ],
 )
-def test_seeds_train_as_one_program_where_nothing_is_recurrent(encoder, dropout, expected):
-    assert ClassifierSpec(encoder=encoder, dropout=dropout).stackable is expected
+def test_units_train_as_one_program_where_their_encoder_can(encoder, dropout, devices):
+    assert ClassifierSpec(encoder=encoder, dropout=dropout).stackable_on == devices
 
 
-@pytest.mark.parametrize("encoder", [WordStates(), Affine(hidden=4), Concat(encoder=Affine())])
+LSTM = Recurrent(hidden=2, directions=1, layers=2)
+
+
+@pytest.mark.parametrize(
+    "encoder", [WordStates(), Affine(hidden=4), Concat(encoder=Affine()), Concat(encoder=LSTM)]
+)
 @pytest.mark.parametrize("attention", [DotProduct(scale=3.0), Additive(hidden=4)])
 @pytest.mark.parametrize("query", [LearnedQuery(), InstanceQuery()])
 def test_stacked_classifiers_have_each_its_own_loss(encoder, attention, query):

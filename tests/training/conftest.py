@@ -10,16 +10,17 @@ import pytest
 from attnscope.data.tasks import PermutationCopy
 from attnscope.models.attentions import Additive, DotProduct
 from attnscope.models.classifier import ClassifierSpec
-from attnscope.models.encoders import Affine, WordStates
+from attnscope.models.encoders import Affine, Recurrent, WordStates
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.runs.atomic import read_rows
 from attnscope.training.unit import Training, Unit
 
 SOURCE, MODEL = PermutationCopy(length=5), Seq2SeqSpec(embedding=8, hidden=8)
-# sunlu's models without an LSTM, at several rates of dropout.
+# sunlu's models, at several rates of dropout.
 DROPPING = {
     "DP": {"encoder": WordStates(), "attention": DotProduct(scale=3.0), "dropout": 0.5},
     "DP-A": {"encoder": Affine(hidden=4), "attention": DotProduct(), "dropout": 0.3},
+    "DP-L": {"encoder": Recurrent(hidden=2), "attention": DotProduct(), "dropout": 0.4},
     "AD": {"encoder": WordStates(), "attention": Additive(hidden=4), "dropout": 0.8},
 }
 

@@ -81,14 +81,14 @@ def test_masks_drawn_side_by_side_are_those_drawn_in_turn(models, monkeypatch):
 
 
 def test_a_model_is_asked_once_for_each_shape_of_a_batch(models):
-    masks, asked = PreparedMasks(stack(models)), []
-    trace = models[0].trace
+    stacked, asked = stack(models), []
+    masks, trace = PreparedMasks(stacked), stacked.model.trace
 
     def counted(batch, *others):
         asked.append(batch.inputs.shape[1])
         return trace(batch, *others)
 
-    models[0].trace = counted
+    stacked.model.trace = counted
     for step in (0, 1, 0, 1):
         masks(batches(step), streams(step), stack_batches(batches(step)))
     widths = {batch.inputs.shape[1] for step in (0, 1) for batch in batches(step)}

@@ -12,11 +12,12 @@ from attnscope.models.architectures import AED, AO, VED, LearnedAttention
 from attnscope.models.attentions import Additive, DotProduct
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
-from attnscope.models.encoders import WordStates
+from attnscope.models.encoders import Recurrent, WordStates
 from attnscope.models.intervention import Uniform
 from attnscope.training.objective import Likelihood, total
 from attnscope.training.regulariser import SquaredNorm
 from attnscope.training.stacked import (
+    Gradients,
     clip_each,
     stack,
     stack_batches,
@@ -196,3 +197,18 @@ def test_models_of_different_shapes_cannot_be_stacked():
         stack([built(SPECS["aed-gru"])[0], other])
     with pytest.raises(UsageError, match="one shape"):
         stack([])
+
+
+def test_clipping_scales_parameters_that_are_added_up_once():
+    source = GrammarSentiment()
+    spec = ClassifierSpec(embedding=4, encoder=Recurrent(hidden=3))
+    stacked = stack([spec.build(source, seed).double() for seed in range(2)])
+    Gradients(stacked, (Likelihood(),))(
+        stack_batches([source.training_batch(seed, 0, 6) for seed in range(2)])
+    )
+    before = {name: p.grad.clone() for name, p in stacked.parameters.items()}
+    norms = clip_each(stacked, 1e-3)
+    assert (norms > 1e-3).all()
+    for name, parameter in stacked.parameters.items():
+        scales = (1e-3 / (norms + 1e-6)).view(-1, *[1] * (parameter.ndim - 1))
+        torch.testing.assert_close(parameter.grad, before[name] * scales)

@@ -14,8 +14,10 @@ from attnscope.data.corpus import GrammarSentiment
 from attnscope.data.sequence_tasks import OneToOne
 from attnscope.errors import AttnscopeError, NonFiniteLoss, UnitLocked, UsageError
 from attnscope.models.architectures import AO, VED
+from attnscope.models.attentions import DotProduct
+from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
-from attnscope.models.encoders import Recurrent
+from attnscope.models.encoders import Concat, Recurrent, Residual
 from attnscope.models.intervention import Permuted
 from attnscope.runs.tensors import load_arrays
 from attnscope.runs.unit import UnitFolder
@@ -26,7 +28,7 @@ from attnscope.training.masking import MaskedWords
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import Adagrad, Adam, AitkenAdam
 from attnscope.training.progress import Silent
-from attnscope.training.regulariser import SquaredNorm
+from attnscope.training.regulariser import DirectionProduct, SquaredNorm, Tying
 from attnscope.training.spread import Workers, train_units
 from attnscope.training.together import groups, train_together
 
@@ -173,30 +175,45 @@ def test_processes_get_as_many_groups_each(seeds):
     assert sizes(itertools.chain(*settings), 2) == [2] * 6
 
 
-def test_on_a_gpu_seeds_are_cut_for_idle_processes_alone_and_never_into_single_ones(seeds):
-    def tens(*settings):
-        return on_a_gpu(unit for steps in settings for unit in seeds(range(10), steps=steps))
-
-    assert sizes(tens(7), 1) == [10]
-    assert sizes(tens(7), 16) == [2] * 5
-    assert sizes(tens(7, 8, 9), 2) == [10] * 3
-    assert sizes(tens(7, 8), 4) == [5] * 4
-
-
-def test_seeds_with_dropout_are_one_group(droppers):
-    assert groups(droppers, 1) == [droppers]
-
-
 def on_a_gpu(units):
     return [unit.model_copy(update={"device": "cuda"}) for unit in units]
 
 
+def test_on_a_gpu_seeds_are_cut_for_idle_processes_alone_and_never_into_single_ones(seeds):
+    def ten(*settings):
+        return on_a_gpu([unit for steps in settings for unit in seeds(range(10), steps=steps)])
+
+    assert sizes(ten(7), 1) == [10]
+    assert sizes(ten(7), 16) == [2] * 5
+    assert sizes(ten(7, 8, 9), 2) == [10] * 3
+    assert sizes(ten(7, 8), 4) == [5] * 4
+
+
+def test_seeds_with_dropout_are_one_group(droppers):
+    units = on_a_gpu(droppers)
+    assert groups(units, 1) == [units]
+
+
+@pytest.mark.parametrize("encoder", [Recurrent(hidden=2), Concat(encoder=Recurrent(hidden=2))])
+def test_seeds_with_an_lstm_are_one_group_on_a_gpu_and_none_on_a_cpu(seeds, encoder):
+    units = seeds(model=ClassifierSpec(encoder=encoder), source=GrammarSentiment())
+    assert sizes(on_a_gpu(units), 1) == [3]
+    assert sizes(units, 1) == [1, 1, 1]
+
+
 def test_on_a_gpu_units_that_differ_in_lambda_and_seed_are_one_group_seed_by_seed(scaled):
     units = on_a_gpu(scaled)
-    by_seed = [*units[::2], *units[1::2]]
-    assert groups(units, 1) == [by_seed]
-    assert groups(units, 2) == [by_seed[:3], by_seed[3:]]
-    assert groups(scaled, 1) == [scaled[:2], scaled[2:4], scaled[4:]]  # on a CPU
+    assert groups(units, 1) == [by_seed(units)]
+    assert groups(units, 2) == [by_seed(units)[:3], by_seed(units)[3:]]
+
+
+def test_on_a_cpu_units_that_differ_in_lambda_are_kept_apart(scaled):
+    for group in groups(scaled, 1):
+        assert len({unit.model.attention.scale for unit in group}) == 1
+
+
+def by_seed(scaled):
+    return [*scaled[::2], *scaled[1::2]]
 
 
 def test_units_of_several_lambda_that_differ_in_more_are_kept_apart(seeds, scales):
@@ -204,10 +221,12 @@ def test_units_of_several_lambda_that_differ_in_more_are_kept_apart(seeds, scale
     alike = [unit for model in scales for unit in seeds(model=model, **few)]
     penalised = seeds(model=scales[0], objective=(Likelihood(), SquaredNorm(weight=0.5)), **few)
     wider = seeds(model=scales[0].model_copy(update={"embedding": 6}), **few)
-    recurrent = seeds(model=scales[0].model_copy(update={"encoder": Recurrent(hidden=2)}), **few)
-    made = groups(on_a_gpu([*alike, *penalised, *wider, *recurrent]), 1)
+    gru = Recurrent(hidden=2, cell="gru")
+    recurrent = seeds(model=scales[0].model_copy(update={"encoder": gru}), **few)
+    parts = [on_a_gpu(units) for units in (alike, penalised, wider, recurrent)]
+    made = groups(list(itertools.chain(*parts)), 1)
     assert [len(group) for group in made] == [6, 2, 2, 1, 1]
-    assert made[1:3] == [on_a_gpu(penalised), on_a_gpu(wider)]
+    assert made[1:] == [*parts[1:3], *([unit] for unit in parts[3])]
 
 
 def test_seeds_with_masked_words_make_no_group(seeds, dropping):
@@ -255,6 +274,24 @@ def test_a_group_of_several_lambda_has_the_numbers_of_its_units_one_by_one(scale
     compare_with_one_by_one(scaled, tmp_path, atol=1e-12)
     ends = [unit.folder(tmp_path / "together").log[-1]["training_loss"] for unit in scaled]
     assert len(set(ends)) == 6
+
+
+# tutek's models and terms, and a stack of layers; an LSTM of 2 units and 2 directions is as wide as
+# words of 4.
+RECURRENT = {
+    "residual": (Residual(encoder=Recurrent(hidden=2)), (Tying(weight=0.1),)),
+    "concat": (Concat(encoder=Recurrent(hidden=3)), (SquaredNorm(weight=0.1, parts=("encoder",)),)),
+    "layers": (Recurrent(hidden=3, directions=1, layers=2), (DirectionProduct(weight=0.1),)),
+}
+
+
+@pytest.mark.parametrize("kind", RECURRENT)
+def test_a_group_of_recurrent_models_has_the_numbers_of_its_units_one_by_one(seeds, tmp_path, kind):
+    encoder, terms = RECURRENT[kind]
+    model = ClassifierSpec(embedding=4, encoder=encoder, attention=DotProduct(), dropout=0.3)
+    settings = {"source": GrammarSentiment(), "objective": (Likelihood(), *terms)}
+    units = seeds((4, 0), model, dtype="float64", final_scores=(), **settings)
+    compare_with_one_by_one(units, tmp_path)
 
 
 def test_what_a_step_draws_is_drawn_once_for_each_seed(scaled, tmp_path, monkeypatch):
@@ -362,7 +399,7 @@ def go_on_to_the_same_bytes(units, tmp_path, all_numbers, step):
 
 
 def test_a_group_that_lost_a_unit_of_a_seed_still_reads_every_seeds_own_batches(scaled, tmp_path):
-    units = sorted(scaled, key=lambda unit: unit.seed)
+    units = by_seed(scaled)
     train_unit(units[0], tmp_path / "together")  # Finished, and so left out.
     compare_with_one_by_one(units, tmp_path, atol=1e-12)
 

@@ -9,17 +9,20 @@ from torch import nn
 from attnscope.data.source import Source
 from attnscope.runs.spec import Spec
 
+Devices = frozenset[str]
+EVERYWHERE, GPU, NOWHERE = frozenset({"cpu", "cuda"}), frozenset({"cuda"}), frozenset[str]()
+
 
 class ModelSpec(Spec):
     """Root of the models that a configuration can name."""
 
     @property
-    def stackable(self) -> bool:
-        """Whether several units can train as one program (`attnscope.training.together`).
+    def stackable_on(self) -> Devices:
+        """The devices on which units train as one program (`attnscope.training.together`).
 
         They can where a model is plain tensor operations with no randomness but that of `dropped`.
         """
-        return False
+        return NOWHERE
 
     def program(self) -> ModelSpec:
         """Return what all models that run as one program with this one have in common.

@@ -22,7 +22,7 @@ from attnscope.data.randomness import seeded
 from attnscope.data.source import Source
 from attnscope.errors import UsageError
 from attnscope.models.attentions import Additive, AttentionSpec
-from attnscope.models.base import ModelSpec
+from attnscope.models.base import Devices, ModelSpec
 from attnscope.models.dropout import Randomness, dropped
 from attnscope.models.embedding import Embeddings, RandomEmbeddings
 from attnscope.models.encoders import Choice, EncoderSpec, Recurrent
@@ -64,9 +64,9 @@ class ClassifierSpec(ModelSpec):
     dropout: float = Field(0.0, ge=0, lt=1, description="of embeddings and context, in training")
 
     @property
-    def stackable(self) -> bool:
+    def stackable_on(self) -> Devices:
         """Where the encoder is."""
-        return self.encoder.stackable
+        return self.encoder.stackable_on
 
     def program(self) -> ClassifierSpec:
         """Return it without its attention's λ."""

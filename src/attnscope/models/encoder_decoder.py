@@ -25,7 +25,7 @@ from attnscope.data.randomness import seeded
 from attnscope.data.source import Source
 from attnscope.errors import UsageError, suggestion
 from attnscope.models.architectures import AED, Architecture, Start
-from attnscope.models.base import ModelSpec
+from attnscope.models.base import EVERYWHERE, Devices, ModelSpec
 from attnscope.models.cells import CELLS, CellName
 from attnscope.models.dropout import Randomness
 from attnscope.models.intervention import AttentionRule
@@ -60,9 +60,9 @@ class EncoderDecoderSpec(ModelSpec):
     )
 
     @property
-    def stackable(self) -> bool:
+    def stackable_on(self) -> Devices:
         """Several units train as one program."""
-        return True
+        return EVERYWHERE
 
     def build(self, source: Source, seed: int) -> EncoderDecoder:
         """Return the model, initialised from the unit's seed."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copy import deepcopy
+from itertools import chain
 from typing import Literal
 
 import torch
@@ -17,8 +19,10 @@ from pydantic import Field, SerializeAsAny, model_validator
 from torch import Tensor, nn
 
 from attnscope.errors import UsageError
-from attnscope.models.dropout import Randomness
+from attnscope.models.base import EVERYWHERE, GPU, NOWHERE, Devices
+from attnscope.models.dropout import Randomness, dropped
 from attnscope.models.recurrence import Cell, Recurrence
+from attnscope.models.stacked_lstm import padded_states
 from attnscope.runs.spec import Spec
 
 Words = Float[Tensor, "batch inp embedding"]
@@ -35,9 +39,9 @@ class EncoderSpec(Spec):
         """Return the encoder of embeddings of a width."""
 
     @property
-    def stackable(self) -> bool:
-        """Whether it is plain tensor operations, so that several models run as one program."""
-        return False
+    def stackable_on(self) -> Devices:
+        """Where several models with it run as one program: it must be plain tensor operations."""
+        return NOWHERE
 
 
 class Encoder(nn.Module, ABC):
@@ -69,9 +73,9 @@ class WordStates(EncoderSpec):
         return WordsEncoder(width)
 
     @property
-    def stackable(self) -> bool:
+    def stackable_on(self) -> Devices:
         """It computes nothing."""
-        return True
+        return EVERYWHERE
 
 
 class WordsEncoder(Encoder):
@@ -98,9 +102,9 @@ class Affine(EncoderSpec):
         return AffineEncoder(width, self.hidden, self.bias == "on")
 
     @property
-    def stackable(self) -> bool:
+    def stackable_on(self) -> Devices:
         """It is one product."""
-        return True
+        return EVERYWHERE
 
 
 class AffineEncoder(Encoder):
@@ -158,11 +162,45 @@ class Recurrent(EncoderSpec):
                 _STARTS[self.initial](parameter)
         return layers
 
+    @property
+    def stackable_on(self) -> Devices:
+        """An LSTM on a GPU; on a CPU PyTorch's own way, which reads no padding, is the faster one.
+
+        With dropout between layers it is not: masks of packed texts are those of no padded ones.
+        """
+        return GPU if self.cell == "lstm" and not self.dropout else NOWHERE
+
+
+Way = Callable[[Recurrence, Words, Lengths, Randomness | None], States]
+
+
+def _packed(layers: Recurrence, words: Words, lengths: Lengths, given: Randomness | None) -> States:
+    return layers(words, lengths, None, given)[0]
+
+
+def _padded(layers: Recurrence, words: Words, lengths: Lengths, given: Randomness | None) -> States:
+    states = padded_states(layers.layer, words, lengths)
+    for layer in layers.upper:
+        states = padded_states(layer, dropped(states, layers.dropout, given), lengths)
+    return states
+
 
 class _Layers(Recurrence, Encoder):
+    way: Way = staticmethod(_packed)
+
     def read(self, words: Words, lengths: Lengths, generator: Randomness | None = None) -> States:
         """Return the top layer's states, 0 at padding."""
-        return self(words, lengths, None, generator)[0]
+        return self.way(self, words, lengths, generator)
+
+
+def one_of_several(model: nn.Module) -> nn.Module:
+    """Return a model with the very same parameters, whose recurrences can be stacked."""
+    tensors = chain(model.parameters(), model.buffers())
+    same = deepcopy(model, {id(tensor): tensor for tensor in tensors})
+    for module in same.modules():
+        if isinstance(module, _Layers):
+            module.way = _padded
+    return same
 
 
 class Concat(EncoderSpec):
@@ -176,9 +214,9 @@ class Concat(EncoderSpec):
         return _Concat(self.encoder.build(width), width)
 
     @property
-    def stackable(self) -> bool:
+    def stackable_on(self) -> Devices:
         """Where the encoder inside is."""
-        return self.encoder.stackable
+        return self.encoder.stackable_on
 
 
 class _Concat(Encoder):
@@ -209,9 +247,9 @@ class Residual(EncoderSpec):
         return _Residual(encoder)
 
     @property
-    def stackable(self) -> bool:
+    def stackable_on(self) -> Devices:
         """Where the encoder inside is."""
-        return self.encoder.stackable
+        return self.encoder.stackable_on
 
 
 class _Residual(Encoder):

@@ -21,6 +21,7 @@ from torch.nn.functional import pad
 from attnscope.data.batch import Batch
 from attnscope.errors import UsageError
 from attnscope.models.dropout import masks_given
+from attnscope.models.encoders import one_of_several
 from attnscope.models.intervention import AttentionRule
 from attnscope.training.objective import Term, total
 
@@ -36,8 +37,8 @@ _FILL = {"gold": -1}
 class StackedModels:
     """The parameters and buffers of several models, with a leading axis over models.
 
-    ``model`` is any one of them: its code is run, its own numbers are not used. ``reads`` says
-    which of the batches, and of the masks, each model takes.
+    ``model`` is any one of them, made to be stacked: its code is run, its own numbers are not used.
+    ``reads`` says which of the batches, and of the masks, each model takes.
     """
 
     model: nn.Module
@@ -73,7 +74,7 @@ def stack(models: Sequence[nn.Module], reads: Sequence[int] | None = None) -> St
     parameters, buffers = stack_module_state(list(models))
     device = next(iter(parameters.values())).device
     numbers = torch.tensor(range(len(models)) if reads is None else reads, device=device)
-    return StackedModels(models[0], parameters, buffers, numbers)
+    return StackedModels(one_of_several(models[0]), parameters, buffers, numbers)
 
 
 def stack_batches(
@@ -181,13 +182,29 @@ class Gradients:
         losses = stacked_losses(self.models, columns, self.terms, self.attention)
         # Models do not touch each other: the gradient of their sum is that of each.
         found = torch.autograd.grad(losses.sum(), self.trained, allow_unused=True)
-        self.put(found)
+        self.put(_apart(found))
         return losses.detach()
 
     def put(self, found: Sequence[Tensor | None]) -> None:
         """Leave gradients in the parameters."""
         for parameter, gradient in zip(self.trained, found, strict=True):
             parameter.grad = gradient
+
+
+def _apart(gradients: Sequence[Tensor | None]) -> list[Tensor | None]:
+    """Return gradients in a place of their own each, so that clipping scales each of them once.
+
+    Autograd leaves those of parameters that are added up, as an LSTM's biases are, in one place.
+    """
+    taken: set[int] = set()
+    found: list[Tensor | None] = []
+    for gradient in gradients:
+        if gradient is not None:
+            if gradient.untyped_storage().data_ptr() in taken:
+                gradient = gradient.clone()
+            taken.add(gradient.untyped_storage().data_ptr())
+        found.append(gradient)
+    return found
 
 
 def stacked_step(

@@ -76,7 +76,7 @@ _PARTS: dict[str, Callable[[int, int, int], int]] = {
 
 def _likeness(unit: Unit) -> str:
     terms = unit.training.objective
-    if unit.model.stackable and all(term.stackable for term in terms):
+    if unit.device in unit.model.stackable_on and all(term.stackable for term in terms):
         unit = unit.model_copy(update={"seed": 0, "model": _PROGRAMS[unit.device](unit.model)})
     return fingerprint(unit.config())
 
