@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+from attnscope.analysis.intervals import Interval
 
 
 def number(value: Any) -> str:
@@ -14,8 +17,18 @@ def number(value: Any) -> str:
     return str(value)
 
 
+def ranged(interval: Interval) -> str:
+    """Return a value with the ends of its interval, where it has them: "0.4 (0.3 to 0.5)"."""
+    value, low, high = (
+        None if math.isnan(end) else end for end in (interval.value, interval.low, interval.high)
+    )
+    return number(value) if low is None else f"{number(value)} ({number(low)} to {number(high)})"
+
+
 def sentence(value: Any) -> str:
     """Return evidence in one line."""
+    if isinstance(value, Interval):
+        return ranged(value)
     if isinstance(value, dict):
         return "; ".join(f"{key}: {sentence(part)}" for key, part in value.items())
     if isinstance(value, (list, tuple)):

@@ -128,7 +128,7 @@ def frozen_probe(pool: Pool) -> Decision:
         name: {
             "A(alpha,alpha_fr)": pool.values("A(alpha,alpha_fr)", name, way="text")[0],
             "A(alpha,beta_uf)": pool.values("A(alpha,beta_uf)", name, way="text")[0],
-            "difference": [row.value, row.low, row.high],
+            "difference": interval_of(row),
         }
         for name, row in rows.items()
     }

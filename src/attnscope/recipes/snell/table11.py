@@ -131,7 +131,7 @@ def logistic(pool: Pool) -> Decision:
             short: pool.values(short, name, way="text")[0]
             for short in ("A(beta_uf,beta_px)", "A(beta_uf,beta_log)", "A(beta_px,beta_log)")
         }
-        | {"difference": [row.value, row.low, row.high]}
+        | {"difference": interval_of(row)}
         for name, row in rows.items()
     }
     deciding = [row for name, row in rows.items() if name != OUTLIER]

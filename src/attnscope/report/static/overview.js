@@ -135,7 +135,7 @@ function claimBlock(claim) {
       el("strong", {}, claim.id),
       ` ${claim.statement} (${claim.where}).`,
     ),
-    claim.evidence ? el("p", { className: "evidence" }, term("Evidence", "The numbers that the verdict rests on. Three in brackets are a value and the two ends of its 95 % interval."), ": ", word(claim.evidence, 1200), ".") : null,
+    claim.evidence ? el("p", { className: "evidence" }, term("Evidence", "The numbers that the verdict rests on. In brackets: the two ends of the 95 % interval."), ": ", word(claim.evidence, 1200), ".") : null,
     more.length ? el("details", {}, el("summary", {}, "How it was decided"), el("dl", {}, more.map(([name, text]) => [el("dt", {}, name), el("dd", {}, word(text, 2000))]))) : null,
   );
 }
