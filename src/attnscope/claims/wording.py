@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from attnscope.analysis.intervals import Interval
@@ -25,12 +26,21 @@ def ranged(interval: Interval) -> str:
     return number(value) if low is None else f"{number(value)} ({number(low)} to {number(high)})"
 
 
-def sentence(value: Any) -> str:
-    """Return evidence in one line."""
+def sentence(evidence: Mapping[Any, Any]) -> str:
+    """Return evidence in one line; what belongs to one name stands in brackets behind it."""
+    return "; ".join(_named(key, value) for key, value in evidence.items())
+
+
+def told(value: Any) -> str:
+    """Return one piece of evidence in words."""
     if isinstance(value, Interval):
         return ranged(value)
-    if isinstance(value, dict):
-        return "; ".join(f"{key}: {sentence(part)}" for key, part in value.items())
+    if isinstance(value, Mapping):
+        return ", ".join(_named(key, part) for key, part in value.items())
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(sentence(part) for part in value)}]"
+        return f"[{', '.join(told(part) for part in value)}]"
     return number(value)
+
+
+def _named(key: object, value: Any) -> str:
+    return f"{key} ({told(value)})" if isinstance(value, Mapping) else f"{key}: {told(value)}"
