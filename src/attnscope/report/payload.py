@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from attnscope import __version__
-from attnscope.figures.palette import NEUTRAL, SCORES, SIDES, WORDS
+from attnscope.figures.palette import GROUPS, NEUTRAL, SIDES, WORDS, score_colours
 from attnscope.recipes import entries
 from attnscope.report.folders import Found, look
+from attnscope.report.glossary import GLOSSARY
 from attnscope.report.overview import (
     claims_json,
     figures_of,
@@ -87,10 +88,18 @@ def payload(request: Request, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
         "claims": claims,
         "planes": all_planes[:_MOST_PLANES],
         "symbols": explained(names),
+        "glossary": {paper: GLOSSARY.get(paper, {}) for paper in _papers(runs)},
         "scores": _score_table(scenes),
-        "colours": {"neutral": NEUTRAL, "sides": SIDES, "words": WORDS},
+        "colours": {
+            "neutral": NEUTRAL,
+            "named": GROUPS | SIDES | WORDS,
+        },
     }
     return _fitted(value, scenes, figures, most_bytes)
+
+
+def _papers(runs: Sequence[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(run["recipe"].partition("/")[0] for run in runs))
 
 
 def _place(recipe: str, order: Sequence[str]) -> int:
@@ -107,13 +116,13 @@ def _scenes(found: Found, request: Request, notices: list[str]) -> list[Scene]:
     return scenes[:_MOST_SCENES]
 
 
-def _score_table(scenes: Sequence[Scene]) -> dict[str, dict[str, str]]:
+def _score_table(scenes: Sequence[Scene]) -> dict[str, dict[str, Any]]:
     """Return label, explanation and colour of every score that is shown."""
     names = dict.fromkeys(each.score for scene in scenes for each in scene.maps)
     table = {}
     for name in names:
         label, meaning = score_symbol(name)
-        table[name] = {"label": label, "meaning": meaning, "colour": SCORES.get(name, NEUTRAL)}
+        table[name] = {"label": label, "meaning": meaning, "colour": list(score_colours(name))}
     return table
 
 

@@ -1,6 +1,6 @@
 // One score of one example as a picture: output words down, input words across.
 
-import { isDark, ramp } from "./colour.js";
+import { GOLD, isDark, ramp } from "./colour.js";
 import { isolated, short } from "./text.js";
 
 const FONT = "12px system-ui, 'Liberation Sans', Arial, sans-serif";
@@ -99,7 +99,7 @@ export function drawMark(pen, x, y, width, height) {
 }
 
 function drawGold(pen, gold, { left, top, cell }) {
-  pen.strokeStyle = "#E69F00";
+  pen.strokeStyle = GOLD;
   (gold ?? []).forEach((l, t) => {
     if (l < 0) return;
     pen.beginPath();
