@@ -190,6 +190,19 @@ def _eventually_other(page, chart, before):
     )
 
 
+@pytest.mark.parametrize("width", [1280, 900, 390])
+def test_every_map_fits_its_column(opened, report, width):
+    page = opened(width=width).open(report, "attention")
+    show_translation(page)
+    for index in range(page.locator("#example option").count()):
+        page.select_option("#example", str(index))
+        rooms = page.evaluate(
+            """() => [...document.querySelectorAll(".maps canvas")].map((canvas) =>
+              [canvas.clientWidth, canvas.parentElement.clientWidth])"""
+        )
+        assert all(drawn <= room for drawn, room in rooms), (index, rooms)
+
+
 def test_classification_has_one_row_a_score_and_a_line(opened, report):
     page = opened().open(report, "attention")
     page.select_option("#scene", label="grammar-sentiment")

@@ -79,11 +79,20 @@ WORDS: Final[dict[str, str]] = {
     "twice": "#56B4E9",
     "<eos>": NEUTRAL,
 }
-"""Colour of each word of eSCAN, and of its translation.
+"""Colour of each word of eSCAN; its translation (`TRANSLATED`) has the same.
 
 Figures of aitken show no scores and no roles, whose colours these are again: nine more would not
 stay apart from the others. They are apart from each other and from the two sides.
 """
+
+TRANSLATED: Final[dict[str, str]] = {
+    "RUN": "run",
+    "WALK": "walk",
+    "JUMP": "jump",
+    "LTURN": "left",
+    "<eos>": "<eos>",
+}
+"""Output words of eSCAN and the input words that they translate."""
 
 GROUPS: Final[dict[str, str]] = {
     "positive": ROLES["control"],

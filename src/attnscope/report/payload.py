@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from attnscope import __version__
-from attnscope.figures.palette import GROUPS, NEUTRAL, SIDES, WORDS, score_colours
+from attnscope.figures.palette import GROUPS, NEUTRAL, SIDES, TRANSLATED, WORDS, score_colours
 from attnscope.recipes import entries
 from attnscope.recipes.recipe import module_of
 from attnscope.recipes.showing import Choice
@@ -96,7 +96,7 @@ def payload(request: Request, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
         "scores": _score_table(scenes),
         "colours": {
             "neutral": NEUTRAL,
-            "named": GROUPS | SIDES | WORDS,
+            "named": GROUPS | SIDES | WORDS | {out: WORDS[of] for out, of in TRANSLATED.items()},
         },
     }
     return _fitted(value, scenes, figures, most_bytes)

@@ -47,7 +47,9 @@ def spelled_cells(rows: Sequence[Measurement], key: str) -> list[Scene]:
     spelled = [row for row in rows if {"side", "place", "word"} <= row.axes.keys()]
     cells = [row for row in rows if {"out", "inp"} <= row.axes.keys()]
     scenes = []
-    for group, words in _by(spelled, lambda row: _rest(row, "side", "place", "word")).items():
+    groups = _by(spelled, lambda row: _rest(row, "side", "place", "word"))
+    shared = set.intersection(*map(set, groups)) if len(groups) > 1 else set()
+    for group, words in groups.items():
         sides = _by(words, lambda row: row.axes["side"])
         inputs, outputs = (_words(sides.get(s, []), "place", "word") for s in ("input", "output"))
         own = [row for row in cells if _rest(row, "out", "inp") == group]
@@ -57,7 +59,8 @@ def spelled_cells(rows: Sequence[Measurement], key: str) -> list[Scene]:
             Map(name, 0, [None], [[_matrix(part, "out", "inp", outputs, inputs)]])
             for name, part in _by(own, lambda row: row.name).items()
         ]
-        title = ", ".join([own[0].dataset, *(f"{axis} {value}" for axis, value in group[1:])])
+        told = [f"{axis} {value}" for axis, value in group[1:] if (axis, value) not in shared]
+        title = ", ".join([own[0].dataset, *told])
         example = Shown("the measured sentence", inputs, outputs)
         units = [Follower(title, _seeds(own))]
         scenes.append(Scene(f"{key}/{title}", title, _FIXED, [example], units, maps))

@@ -100,7 +100,7 @@ export function drawMark(pen, x, y, width, height) {
 
 // Circles with a rim of paper, so that they are seen on every colour.
 function drawGold(pen, gold, { left, top, cell }) {
-  for (const [colour, width] of [[isDark() ? "#131418" : "#ffffff", 3.2], [GOLD, 1.4]]) {
+  for (const [colour, width] of [[isDark() ? "#131418" : "#ffffff", 2.6], [GOLD, 1.4]]) {
     pen.strokeStyle = colour;
     pen.lineWidth = width;
     (gold ?? []).forEach((l, t) => {

@@ -25,8 +25,9 @@ export class Pictures {
   drawGrid(frames, { inputs, outputs, gold }, marked, byRow) {
     const figures = this.reused("grid", frames.length);
     const width = this.element.clientWidth;
-    const across = width < 700 ? 1 : frames.length > 3 && width > 1000 ? 3 : 2;
+    const across = width < 700 ? 1 : Math.min(frames.length, width > 1000 ? 3 : 2);
     const room = Math.floor(width / across) - 28;
+    this.element.style.gridTemplateColumns = `repeat(${across}, minmax(0, 1fr))`;
     frames.forEach((frame, index) => {
       const { score, label } = frame;
       const canvas = figures[index].querySelector("canvas");
