@@ -23,7 +23,10 @@ def report(
     ] = None,
     out: Annotated[Path, typer.Option(help="The HTML file.")] = Path("report.html"),
     examples: Annotated[
-        str, typer.Option(help="Ids of stored examples to show, as in 3,17; or how many: first:8.")
+        str,
+        typer.Option(
+            help="Ids of stored examples to show, as in 3,17; or the first ones: first:8."
+        ),
     ] = "",
     sentence: Annotated[
         list[str] | None,
@@ -49,15 +52,15 @@ def report(
     print(f"Report: {path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 
-def read_examples(text: str) -> tuple[list[int], int]:
-    """Return ids, and how many examples are shown where none are named."""
+def read_examples(text: str) -> tuple[list[int], int | None]:
+    """Return ids, or how many of the first examples are shown; neither leaves it to the recipe."""
     first, sign, number = text.partition(":")
     try:
         if not text:
-            return [], 6
+            return [], None
         if sign and first == "first" and int(number) > 0:
             return [], int(number)
-        return [int(part) for part in text.split(",")], 6
+        return [int(part) for part in text.split(",")], None
     except ValueError:
         pass
     raise UsageError(

@@ -1,10 +1,13 @@
 """The report over the reference results: small, quick to open, silent."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from attnscope import write_report
+
+expect = pytest.importorskip("playwright.sync_api").expect
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -40,3 +43,17 @@ def test_a_link_to_a_recipe_ends_at_it_though_figures_above_come_later(opened, t
         last,
     )
     assert 0 <= top <= 150
+
+
+@pytest.mark.skipif(not RESULTS.is_dir(), reason="needs the repository's results")
+def test_letters_of_a_claim_are_explained_and_its_evidence_has_a_line_for_each_corpus(
+    opened, tmp_path
+):
+    corpora = sorted((RESULTS / "snell" / "table5").iterdir())
+    page = opened().open(write_report(corpora, tmp_path / "results.html"))
+    claim = page.locator(".claim", has_text="snell.uniform-probe")
+    for letter, meaning in (("βᵘᶠ", "trained under uniform attention"), ("Â", "shuffled score")):
+        claim.locator(".term", has_text=letter).hover()
+        expect(page.locator("#tip")).to_contain_text(meaning)
+    lines = claim.locator(".evidence li")
+    expect(lines.filter(has_text="multi30k-de-en")).to_contain_text(re.compile(r"\d \(.* to .*\)"))

@@ -190,11 +190,24 @@ def _eventually_other(page, chart, before):
     )
 
 
+@pytest.mark.parametrize("width", [1280, 900, 390])
+def test_every_map_fits_its_column(opened, report, width):
+    page = opened(width=width).open(report, "attention")
+    show_translation(page)
+    for index in range(page.locator("#example option").count()):
+        page.select_option("#example", str(index))
+        rooms = page.evaluate(
+            """() => [...document.querySelectorAll(".maps canvas")].map((canvas) =>
+              [canvas.clientWidth, canvas.parentElement.clientWidth])"""
+        )
+        assert all(drawn <= room for drawn, room in rooms), (index, rooms)
+
+
 def test_classification_has_one_row_a_score_and_a_line(opened, report):
     page = opened().open(report, "attention")
     page.select_option("#scene", label="grammar-sentiment")
     expect(page.locator(".maps canvas")).to_have_count(1)
-    expect(page.locator(".maps figcaption")).to_contain_text("The line is β")
+    expect(page.locator(".maps figcaption")).to_contain_text("The line above the words is β")
     page.locator(".maps canvas").hover()
     expect(page.locator(".readout")).to_contain_text("β lexical probe")
 
@@ -209,7 +222,7 @@ def test_another_example_shows_other_words(opened, report):
 
 def test_a_word_is_found_among_the_points(opened, report):
     page = opened().open(report, "trajectories")
-    page.select_option("#plane-name", "input plane")
+    page.select_option("#plane-name", "input components")
     chart = page.locator("#trajectories canvas")
     expect(chart).to_have_count(1)
     page.wait_for_load_state()

@@ -50,12 +50,12 @@ def lab(colour: str, vision: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("vision", VISIONS)
-def test_every_two_colours_differ_in_every_vision(vision):
+@pytest.mark.parametrize("colours", [ALL, palette.ON_DARK], ids=["on white", "on dark"])
+def test_every_two_colours_differ_in_every_vision(colours, vision):
     # A difference of 2.3 is just noticeable on large patches; thin lines need several times that.
-    colours = sorted(set(ALL.values()))
     apart = {
         pair: float(np.linalg.norm(lab(pair[0], vision) - lab(pair[1], vision)))
-        for pair in combinations(colours, 2)
+        for pair in combinations(sorted(set(colours.values())), 2)
     }
     nearest = min(apart, key=apart.__getitem__)
     assert apart[nearest] >= 15, nearest
@@ -80,6 +80,22 @@ def test_a_colour_has_one_meaning():
 @pytest.mark.parametrize("colour", sorted(WIDER))
 def test_lines_stand_out_from_white_paper(colour):
     assert 1.05 / (palette.luminance(colour) + 0.05) > 2.2
+
+
+@pytest.mark.parametrize("colour", sorted(set(palette.ON_DARK.values())))
+def test_colours_stand_out_from_a_dark_page(colour):
+    page = palette.luminance("#131418")  # of the report
+    assert (palette.luminance(colour) + 0.05) / (page + 0.05) >= 3
+
+
+def test_every_score_has_its_own_colour_on_a_dark_page():
+    assert palette.ON_DARK.keys() == palette.SCORES.keys() | {"against"}
+    assert len(set(palette.ON_DARK.values())) == len(palette.ON_DARK)
+
+
+def test_the_nine_terms_of_a_logit_share_a_colour_and_a_strangers_score_is_grey():
+    assert palette.score_colours("term_word_delta") == palette.score_colours("alignment_term")
+    assert palette.score_colours("frobnication")[0] == palette.NEUTRAL
 
 
 @pytest.mark.parametrize("colour", sorted({*ALL.values(), "#FFFF00", "#FFFFFF"}))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from attnscope.analysis.intervals import Interval
 from attnscope.claims.catalogue import catalogue
 from attnscope.claims.pool import Pool
 from attnscope.recipes.reproduction import write_reproduction
@@ -99,6 +102,17 @@ def test_the_page_names_every_claim_and_its_links_lead_somewhere(tmp_path: Path)
     assert (page.parent / link).exists()
     stored = json.loads((tmp_path / "results" / "claims.json").read_text())
     assert len(stored) == len(catalogue())
+
+
+def test_an_interval_among_the_evidence_keeps_its_names_in_json() -> None:
+    known, single = Interval(0.5, 0.25, 0.75, 4), Interval(0.5, math.nan, math.nan, 1)
+    told = {"rates": [known], "by model": {"aed": single}, "learned": "3/4"}
+    judged = replace(judge([])[0], evidence=told)
+    assert json.loads(json.dumps(judged.as_json(), allow_nan=False))["evidence"] == {
+        "rates": [{"value": 0.5, "low": 0.25, "high": 0.75, "n": 4}],
+        "by model": {"aed": {"value": 0.5, "low": None, "high": None, "n": 1}},
+        "learned": "3/4",
+    }
 
 
 @pytest.mark.parametrize("name", ["docs/reproduction.md", "results/claims.json"])

@@ -24,7 +24,7 @@ def test_a_missing_folder_is_an_error_in_one_sentence(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "read"), [("", ([], 6)), ("3,17", ([3, 17], 6)), ("first:8", ([], 8))]
+    ("text", "read"), [("", ([], None)), ("3,17", ([3, 17], None)), ("first:8", ([], 8))]
 )
 def test_examples_are_ids_or_a_number_of_them(text, read):
     assert read_examples(text) == read

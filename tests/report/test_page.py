@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnscope import write_report
+from attnscope.figures import palette
 from attnscope.report.page import MODULES, as_data, bundle, html, policy
 
 VALUE = {"attnscope": "0", "word": "</script><script>alert(1)</script><!--"}
@@ -103,3 +104,10 @@ def test_a_report_is_one_file(trained, tmp_path, folders):
     path = write_report(given, tmp_path / "deep" / "report.html")
     assert [each.name for each in path.parent.iterdir()] == ["report.html"]
     assert path.stat().st_size < 10_000_000
+
+
+def test_the_colours_that_the_scripts_know_are_those_of_the_palette():
+    script = bundle()
+    assert f'const AGAINST = ["{palette.AGAINST}", "{palette.ON_DARK["against"]}"];' in script
+    assert f'const GOLD = "{palette.SCORES["gold"]}";' in script
+    assert palette.ON_DARK["gold"] == palette.SCORES["gold"]

@@ -120,7 +120,7 @@ def test_a_sentence_that_no_model_can_read_is_a_notice(trained):
 
 def test_a_report_never_grows_beyond_its_bound(trained, value):
     whole = len(json.dumps(value, ensure_ascii=False).encode())
-    bound = whole * 2 // 3
+    bound = whole * 3 // 4
     made = payload(request_of(trained), most_bytes=bound)
     assert len(json.dumps(made, ensure_ascii=False).encode()) <= bound + 400  # its own notices
     assert len(made["scenes"][0]["examples"]) < len(value["scenes"][0]["examples"])

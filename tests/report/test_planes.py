@@ -68,3 +68,13 @@ def test_a_large_vocabulary_is_cut_to_what_rests_on_most_occurrences(monkeypatch
     (plane,) = planes(result(*rows))
     assert [point[0] for point in plane["points"]] == ["w5", "w4", "w3"]
     assert plane["notice"].startswith("2 of 5 points")
+
+
+def test_a_title_tells_what_differs_between_planes_of_a_kind_and_rounds_its_numbers():
+    rows = [
+        row("plane", 1, cell="gru", **{"lambda": scale}, word="w", pc=pc)
+        for scale in (10.0, 0.123456)
+        for pc in (1, 2)
+    ]
+    assert [plane["title"] for plane in planes(result(*rows))] == ["d, λ 10", "d, λ 0.123"]
+    assert all("fixed" not in plane for plane in planes(result(*rows)))

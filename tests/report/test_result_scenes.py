@@ -42,6 +42,19 @@ def test_words_may_be_rows_of_their_own():
     assert scene.examples[0].outputs == ["RUN"]
 
 
+def test_scenes_of_several_models_are_named_by_what_tells_them_apart():
+    rows = [
+        row(name, 0.5, **axes, model=model, cell="gru")
+        for model in ("aed", "ao")
+        for name, axes in (
+            ("example", {"side": "input", "place": 0, "word": "run"}),
+            ("example", {"side": "output", "place": 0, "word": "RUN"}),
+            ("attention", {"out": 0, "inp": 0}),
+        )
+    ]
+    assert [scene.title for scene in spelled_cells(rows, "k")] == ["d, model aed", "d, model ao"]
+
+
 def test_sentences_word_by_word_have_a_unit_for_each_model():
     rows = [
         row(f"word_{what}", value, {"word": w}, sentence="sure", place=i, model=m, attention="add")

@@ -1,8 +1,11 @@
 import pytest
 
+from attnscope.analysis.alignment_terms import TERMS
+from attnscope.figures import palette
 from attnscope.recipes import entries
 from attnscope.recipes.recipe import module_of
-from attnscope.report.symbols import in_letters, measure_symbol, score_symbol
+from attnscope.report.symbols import SCORES, in_letters, measure_symbol, score_symbol
+from attnscope.scores.score import ScoreRule
 
 
 def test_an_agreement_is_written_with_its_letters_and_explained():
@@ -24,12 +27,25 @@ def test_terms_of_the_logit_say_what_they_multiply():
 
 
 @pytest.mark.parametrize(
+    "name", [*SCORES, *ScoreRule.variants, *(f"term_{'_'.join(term)}" for term in TERMS)]
+)
+def test_every_score_is_explained_and_has_a_colour_of_its_own(name):
+    assert score_symbol(name)[1]
+    assert palette.NEUTRAL not in palette.score_colours(name)
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         ("A(alpha,beta_px): 3", "A(α, βᵖˣ): 3"),
         ("xi(alpha,beta) and f(x)", "ξ(α, β) and f(x)"),
         ("A(gold, beta_px) in", "A(gold, βᵖˣ) in"),
         ("A(β^uf, β^log)", "A(βᵘᶠ, βˡᵒᵍ)"),
+        ("alpha_opt: [0, 0.5], A_random: 7, xi* 3", "α*: [0, 0.5], Â: 7, ξ* 3"),
+        (
+            "multi30k-de-en: -13.4 (-14.9 to -.5); 1e-05",
+            "multi30k-de-en: −13.4 (−14.9 to −.5); 1e-05",
+        ),
     ],
 )
 def test_sentences_have_letters_for_names(text, told):

@@ -52,7 +52,11 @@ class Pool:
 
 @dataclass(frozen=True)
 class Decision:
-    """A verdict with the numbers it rests on, and how the setting differs from the paper's."""
+    """A verdict with the numbers it rests on, and how the setting differs from the paper's.
+
+    Evidence is numbers, text, lists and mappings of them; a number with an interval is an
+    `Interval`, never a list of three.
+    """
 
     verdict: Verdict
     evidence: Mapping[str, Any] = field(default_factory=dict)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
+
+from attnscope.analysis.intervals import Interval
 
 
 def number(value: Any) -> str:
@@ -14,10 +18,29 @@ def number(value: Any) -> str:
     return str(value)
 
 
-def sentence(value: Any) -> str:
-    """Return evidence in one line."""
-    if isinstance(value, dict):
-        return "; ".join(f"{key}: {sentence(part)}" for key, part in value.items())
+def ranged(interval: Interval) -> str:
+    """Return a value with the ends of its interval, where it has them: "0.4 (0.3 to 0.5)"."""
+    value, low, high = (
+        None if math.isnan(end) else end for end in (interval.value, interval.low, interval.high)
+    )
+    return number(value) if low is None else f"{number(value)} ({number(low)} to {number(high)})"
+
+
+def sentence(evidence: Mapping[Any, Any]) -> str:
+    """Return evidence in one line; what belongs to one name stands in brackets behind it."""
+    return "; ".join(_named(key, value) for key, value in evidence.items())
+
+
+def told(value: Any) -> str:
+    """Return one piece of evidence in words."""
+    if isinstance(value, Interval):
+        return ranged(value)
+    if isinstance(value, Mapping):
+        return ", ".join(_named(key, part) for key, part in value.items())
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(sentence(part) for part in value)}]"
+        return f"[{', '.join(told(part) for part in value)}]"
     return number(value)
+
+
+def _named(key: object, value: Any) -> str:
+    return f"{key} ({told(value)})" if isinstance(value, Mapping) else f"{key}: {told(value)}"

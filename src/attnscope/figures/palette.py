@@ -22,12 +22,34 @@ SCORES: Final[dict[str, str]] = {
     "ibm_model1": "#603801",
     "logistic": "#8FAF62",
     "gold": "#E69F00",
+    "optimal_attention": "#0C0CFC",  # α*
+    "temporal_attention": "#009CFC",  # attention of temporal components alone
+    "alignment_term": "#309024",  # parts of one sum, all nine alike: their labels tell them apart
 }
 """Colour of each score, by the score's name."""
 
+AGAINST: Final = "#DC3A12"
+"""What is negative in a map of any score: a word that speaks against the output."""
+
+ON_DARK: Final[dict[str, str]] = {
+    "attention": "#7D72E7",
+    "lexical_probe": "#D20AAE",
+    "uniform_probe": "#D75B71",
+    "proxy": "#CC79A7",
+    "saliency": "#6FBEE9",
+    "ibm_model1": "#EEC863",
+    "logistic": "#A7C376",
+    "gold": "#E69F00",
+    "optimal_attention": "#5C5FF8",
+    "temporal_attention": "#70A6F5",
+    "alignment_term": "#4CA33E",
+    "against": "#ED4820",
+}
+"""The same on a dark page, where most are lighter: searched for near their own hues, and apart."""
+
 ROLES: Final[dict[str, str]] = {
     # Vermillion, moved towards the red of the papers' figures.
-    "hard": "#DC3A12",  # the hard distribution, bad heads, the permuted task
+    "hard": AGAINST,  # the hard distribution, bad heads, the permuted task
     "control": "#0072B2",  # the control distribution, one good head, the plain task
     "mixed": "#009E73",  # random heads
     "neutral": NEUTRAL,
@@ -57,17 +79,53 @@ WORDS: Final[dict[str, str]] = {
     "twice": "#56B4E9",
     "<eos>": NEUTRAL,
 }
-"""Colour of each word of eSCAN, and of its translation.
+"""Colour of each word of eSCAN; its translation (`TRANSLATED`) has the same.
 
 Figures of aitken show no scores and no roles, whose colours these are again: nine more would not
 stay apart from the others. They are apart from each other and from the two sides.
 """
+
+TRANSLATED: Final[dict[str, str]] = {
+    "RUN": "run",
+    "WALK": "walk",
+    "JUMP": "jump",
+    "LTURN": "left",
+    "<eos>": "<eos>",
+}
+"""Output words of eSCAN and the input words that they translate."""
+
+GROUPS: Final[dict[str, str]] = {
+    "positive": ROLES["control"],
+    "negative": ROLES["hard"],
+    "neutral": NEUTRAL,
+}
+"""Colour of each group of word types by polarity."""
+
+FLOW_TERMS: Final[dict[str, str]] = {
+    "B": ROLES["control"],
+    "C": ROLES["mixed"],
+    "E": ROLES["hard"],
+    "F": SCORES["gold"],
+}
+"""Colour of each term of sunlu's gradient flow that figures follow; they show no roles."""
 
 ARCHITECTURES: Final[dict[str, str]] = {"AED": ROLES["control"], "AO": ROLES["hard"]}
 """Colour of each of aitken's architectures, where both are in one panel."""
 
 SEQUENTIAL: Final[tuple[str, ...]] = ("#FFFFFF", "#CBCCEA", "#8F90CF", "#524DA9", "#201681")
 """Heat maps: from nothing (paper white) to most (the colour of attention)."""
+
+
+def score_colours(name: str) -> tuple[str, str]:
+    """Return a score's colour on white and on a dark page; grey for a score of somebody else's.
+
+    Parameters
+    ----------
+    name : str
+        As stored: ``attention``, ``term_temporal_word``.
+    """
+    family = "alignment_term" if name.startswith("term_") else name
+    return SCORES.get(family, NEUTRAL), ON_DARK.get(family, "#A5A5B1")
 
 
 def luminance(colour: str) -> float:

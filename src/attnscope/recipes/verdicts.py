@@ -6,12 +6,14 @@ such.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from attnscope.analysis.intervals import Interval
 from attnscope.claims.catalogue import CatalogueEntry, catalogue
 from attnscope.claims.decide import Verdict
 from attnscope.claims.pool import Decision, Pool
@@ -44,8 +46,9 @@ class Judged:
     setting: dict[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain JSON values."""
+        """Return plain JSON values; an interval is its value, its two ends and its n."""
         return asdict(self) | {
+            "evidence": _plain(self.evidence),
             "recipes": list(self.recipes),
             "published": list(self.published),
         }
@@ -80,6 +83,17 @@ def judge(results: Iterable[Result]) -> list[Judged]:
     results = list(results)
     predicates = _predicates({result.recipe for result in results})
     return [_judge(entry, predicates.get(entry.id), results) for entry in catalogue()]
+
+
+def _plain(evidence: Any) -> Any:
+    if isinstance(evidence, dict):
+        return {key: _plain(part) for key, part in evidence.items()}
+    if isinstance(evidence, (list, tuple)):
+        return [_plain(part) for part in evidence]
+    if isinstance(evidence, Interval):
+        return _plain(asdict(evidence))
+    # JSON has no NaN: an end that cannot be had is null, as in a result.
+    return None if isinstance(evidence, float) and math.isnan(evidence) else evidence
 
 
 def _predicates(recipes: set[str]) -> dict[str, Predicate]:

@@ -10,7 +10,7 @@ from attnscope.report.scene import Shown
 from attnscope.scores.merging import WORD_START, word_groups
 
 
-def shown_example(source: Source, batch: Batch, row: int, key: str) -> Shown:
+def shown_example(source: Source, batch: Batch, row: int, key: str, why: str = "") -> Shown:
     """Return an example with its words; ids where the vocabulary cannot be had any more."""
     inputs = batch.inputs[row, : int(batch.input_lengths[row])].tolist()
     targets = batch.targets[row, : int(batch.target_lengths[row])].tolist()
@@ -21,4 +21,5 @@ def shown_example(source: Source, batch: Batch, row: int, key: str) -> Shown:
     groups: tuple[list[int] | None, list[int] | None] = (None, None)
     if any(word.startswith(WORD_START) for word in words):
         groups = word_groups(words, SPECIALS), word_groups(outputs, SPECIALS)
-    return Shown(key, words, outputs, *groups, batch.gold[row, : len(targets)].tolist())
+    gold = batch.gold[row, : len(targets)].tolist()
+    return Shown(key, words, outputs, *groups, gold, why)

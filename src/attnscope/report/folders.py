@@ -22,6 +22,14 @@ class FoundResult:
     folder: Path
     workspace: str
 
+    @property
+    def units(self) -> list[Path]:
+        """Where its units would lie: in the workspace that it was written into."""
+        depth, parents = self.result.place.count("/"), self.folder.resolve().parents
+        if depth >= len(parents):
+            return []
+        return [parents[depth] / "units" / Path(name).name for name in self.result.units]
+
 
 @dataclass
 class Found:
@@ -79,14 +87,10 @@ def _add_result(found: Found, folder: Path, root: Path, workspace: str) -> None:
 
 
 def _add_listed_units(found: Found, folder: Path) -> None:
-    """Add the units of one result: those of its name in the workspace that it was written into."""
+    """Add the units that one result lists."""
     for each in found.results:
         if each.folder == folder:
-            depth = each.result.place.count("/")
-            parents = folder.resolve().parents
-            if depth < len(parents):
-                places = [parents[depth] / "units" / Path(name).name for name in each.result.units]
-                found.units += [place for place in places if _is_unit(place)]
+            found.units += [place for place in each.units if _is_unit(place)]
 
 
 def _is_unit(folder: Path) -> bool:

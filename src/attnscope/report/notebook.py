@@ -38,7 +38,7 @@ def view(
     what: str | Path | Run | TrainedUnit | Sequence[str | Path],
     *,
     examples: Sequence[int] = (),
-    count: int = 6,
+    count: int | None = None,
     sentences: Sequence[str] = (),
     height: int = 820,
 ) -> View:

@@ -9,14 +9,14 @@ from importlib import import_module
 from typing import Any
 
 from attnscope.claims.catalogue import catalogue
-from attnscope.claims.wording import sentence
+from attnscope.claims.wording import number, told
 from attnscope.errors import AttnscopeError
 from attnscope.recipes import entries
 from attnscope.recipes.recipe import RecipeModule, command_of, module_of
 from attnscope.recipes.verdicts import Judged, judge
 from attnscope.report.folders import FoundResult, inside
 from attnscope.report.scene import cut, packed
-from attnscope.report.symbols import in_letters
+from attnscope.report.symbols import in_letters, is_measure, measure_symbol
 from attnscope.runs.result import Measurement, Result, headline
 
 # Rows of one run that the page holds; more are cut with a notice.
@@ -85,7 +85,7 @@ def _rows(result: Result, first: Sequence[Measurement]) -> tuple[list[list[Any]]
 def _row(row: Measurement) -> list[Any]:
     split = {} if row.split == "val" else {"split": row.split}
     axes, found = (
-        cut(", ".join(f"{key} {value}" for key, value in each.items()))
+        cut(", ".join(f"{key} {number(value)}" for key, value in each.items()))
         for each in (split | row.axes, row.found)
     )
     numbers = [_digits(value) for value in (row.value, row.low, row.high, row.published)]
@@ -137,7 +137,10 @@ def claims_json(judged: Sequence[Judged]) -> list[dict[str, Any]]:
             "statement": in_letters(claim.statement),
             "where": claim.where,
             "decided": in_letters(rules.get(claim.id, "")),
-            "evidence": in_letters(sentence(claim.evidence)),
+            "evidence": [
+                [measure_symbol(key)[0] if is_measure(key) else in_letters(key), _told(value)]
+                for key, value in claim.evidence.items()
+            ],
             "published": list(dict.fromkeys(claim.published)),
             "deviation": claim.deviation,
             "note": claim.note,
@@ -146,6 +149,10 @@ def claims_json(judged: Sequence[Judged]) -> list[dict[str, Any]]:
         }
         for claim in judged
     ]
+
+
+def _told(value: Any) -> str:
+    return in_letters(told(value))
 
 
 def judged_results(results: Sequence[Result], notices: list[str]) -> list[Judged]:

@@ -36,6 +36,9 @@ MODULES = (
     "strip.js",
     "overview.js",
     "words.js",
+    "frames.js",
+    "pictures.js",
+    "curves.js",
     "attention.js",
     "trajectories.js",
     "live.js",
@@ -51,7 +54,7 @@ def write_report(
     out: str | Path = "report.html",
     *,
     examples: Sequence[int] = (),
-    count: int = 6,
+    count: int | None = None,
     sentences: Sequence[str] = (),
 ) -> Path:
     """Write a report: one HTML file that opens from disk, offline, in any current browser.
@@ -63,9 +66,10 @@ def write_report(
     out
         The file.
     examples
-        Ids of the stored examples to show; by default the first ones of a readable length.
+        Ids of the stored examples to show; by default those that the recipe names, or the first
+        ones of a readable length.
     count
-        How many examples of each source, where none are named.
+        How many of the first readable examples of each source, where no ids are given.
     sentences
         Sentences of one's own, read by the trained models; they need units trained on text.
 
@@ -82,7 +86,7 @@ def write_report(
 def request_of(
     folders: Sequence[str | Path] | str | Path,
     examples: Sequence[int] = (),
-    count: int = 6,
+    count: int | None = None,
     sentences: Sequence[str] = (),
 ) -> Request:
     """Return what is asked for."""

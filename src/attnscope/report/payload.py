@@ -13,9 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from attnscope import __version__
-from attnscope.figures.palette import NEUTRAL, SCORES, SIDES, WORDS
+from attnscope.figures.palette import GROUPS, NEUTRAL, SIDES, TRANSLATED, WORDS, score_colours
 from attnscope.recipes import entries
+from attnscope.recipes.recipe import module_of
+from attnscope.recipes.showing import Choice
+from attnscope.report.choosing import Asked
 from attnscope.report.folders import Found, look
+from attnscope.report.glossary import GLOSSARY
 from attnscope.report.overview import (
     claims_json,
     figures_of,
@@ -27,7 +31,7 @@ from attnscope.report.planes import planes
 from attnscope.report.result_scenes import result_scenes
 from attnscope.report.scene import Scene
 from attnscope.report.symbols import explained, score_symbol
-from attnscope.report.unit_scenes import Asked, unit_scenes
+from attnscope.report.unit_scenes import unit_scenes
 
 MOST_BYTES = 8_500_000
 """Of the payload: with the page's own scripts a report stays under ten million."""
@@ -45,16 +49,17 @@ class Request:
     folders
         Workspaces, folders of single results, or folders of single units.
     examples
-        Examples of each source that are shown, by id; by default the first readable ones.
+        Examples of each source that are shown, by id; by default those that a recipe names, or
+        the first readable ones.
     count
-        How many, where none are named.
+        How many of the first readable ones, where no ids are given.
     sentences
         The user's own, read by the trained models.
     """
 
     folders: tuple[Path, ...]
     examples: tuple[int, ...] = ()
-    count: int = 6
+    count: int | None = None
     sentences: tuple[str, ...] = ()
 
 
@@ -87,10 +92,18 @@ def payload(request: Request, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
         "claims": claims,
         "planes": all_planes[:_MOST_PLANES],
         "symbols": explained(names),
+        "glossary": {paper: GLOSSARY.get(paper, {}) for paper in _papers(runs)},
         "scores": _score_table(scenes),
-        "colours": {"neutral": NEUTRAL, "sides": SIDES, "words": WORDS},
+        "colours": {
+            "neutral": NEUTRAL,
+            "named": GROUPS | SIDES | WORDS | {out: WORDS[of] for out, of in TRANSLATED.items()},
+        },
     }
     return _fitted(value, scenes, figures, most_bytes)
+
+
+def _papers(runs: Sequence[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(run["recipe"].partition("/")[0] for run in runs))
 
 
 def _place(recipe: str, order: Sequence[str]) -> int:
@@ -98,7 +111,7 @@ def _place(recipe: str, order: Sequence[str]) -> int:
 
 
 def _scenes(found: Found, request: Request, notices: list[str]) -> list[Scene]:
-    asked = Asked(request.count, request.examples, request.sentences)
+    asked = Asked(request.count, request.examples, request.sentences, _choices(found))
     scenes = unit_scenes(found.units, asked, notices)
     for number, each in enumerate(found.results):
         scenes += result_scenes(each.result, f"run{number}/{each.result.recipe}")
@@ -107,13 +120,29 @@ def _scenes(found: Found, request: Request, notices: list[str]) -> list[Scene]:
     return scenes[:_MOST_SCENES]
 
 
-def _score_table(scenes: Sequence[Scene]) -> dict[str, dict[str, str]]:
+def _choices(found: Found) -> dict[Path, tuple[str, Choice]]:
+    """Return the recipes that name examples, by the folders of the units that they list."""
+    modules = {entry.name: entry for entry in entries()}
+    named = [
+        (each, getattr(module_of(modules[each.result.recipe]), "EXAMPLES", None))
+        for each in found.results
+        if each.result.recipe in modules
+    ]
+    return {
+        path.resolve(): (each.result.recipe, choice)
+        for each, choice in named
+        if choice is not None
+        for path in each.units
+    }
+
+
+def _score_table(scenes: Sequence[Scene]) -> dict[str, dict[str, Any]]:
     """Return label, explanation and colour of every score that is shown."""
     names = dict.fromkeys(each.score for scene in scenes for each in scene.maps)
     table = {}
     for name in names:
         label, meaning = score_symbol(name)
-        table[name] = {"label": label, "meaning": meaning, "colour": SCORES.get(name, NEUTRAL)}
+        table[name] = {"label": label, "meaning": meaning, "colour": list(score_colours(name))}
     return table
 
 

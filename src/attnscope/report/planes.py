@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from attnscope.claims.wording import number
 from attnscope.report.scene import cut
+from attnscope.report.symbols import plane_symbol
 from attnscope.runs.result import Measurement, Result
 
 MOST_POINTS = 2000
@@ -39,6 +41,7 @@ class Cloud:
 CLOUDS = (Cloud("word", "polarity", ("polarity score s", "attention score a")),)
 """The measurements that are drawn as clouds of word types."""
 
+_AXES = {"lambda": "λ"}
 # What tells points of a plane apart; all other axes tell planes apart.
 _LABELS = ("word", "token", "label")
 _GROUPS = ("point", "side", "group")
@@ -59,8 +62,17 @@ class Point:
 
 
 def planes(result: Result) -> list[dict[str, Any]]:
-    """Return every plane of a result as plain JSON values."""
-    return [*_component_planes(result.measurements), *_clouds(result.measurements)]
+    """Return every plane of a result as plain JSON values.
+
+    Of what is fixed in a plane its title tells what is not the same in all planes of its name.
+    """
+    made = [*_component_planes(result.measurements), *_clouds(result.measurements)]
+    for plane in made:
+        alike = [other["fixed"] for other in made if other["name"] == plane["name"]]
+        shared = set(alike[0]).intersection(*alike) if len(alike) > 1 else set()
+        told = [part for part in plane["fixed"] if part not in shared]
+        plane["title"] = ", ".join([plane["title"], *told])
+    return [{key: value for key, value in plane.items() if key != "fixed"} for plane in made]
 
 
 def _component_planes(rows: Sequence[Measurement]) -> Iterator[dict[str, Any]]:
@@ -74,11 +86,10 @@ def _component_planes(rows: Sequence[Measurement]) -> Iterator[dict[str, Any]]:
             key = tuple(row.axes.get(axis) for axis in (*_LABELS, *_GROUPS, *_ORDERS))
             assert row.value is not None
             points.setdefault(key, _point(row)).place[int(row.axes["pc"])] = row.value
-        title = ", ".join([dataset, *(f"{key} {value}" for key, value in axes)])
         path = any(_PATH in row.axes for row in own)
         complete = [point for point in points.values() if len(point.place) == 2]
         if complete:
-            yield _as_json(name.replace("_", " "), title, ("PC 1", "PC 2"), complete, path)
+            yield _as_json(name, dataset, axes, ("PC 1", "PC 2"), complete, path)
 
 
 def _clouds(rows: Sequence[Measurement]) -> Iterator[dict[str, Any]]:
@@ -93,8 +104,7 @@ def _clouds(rows: Sequence[Measurement]) -> Iterator[dict[str, Any]]:
             point.place = {1: float(beside), 2: row.value}
             grouped.setdefault(_plane(row), []).append(point)
         for (_, dataset, axes, _), points in grouped.items():
-            title = ", ".join([dataset, *(f"{key} {value}" for key, value in axes)])
-            yield _as_json("word types", title, cloud.axes, points, False)
+            yield _as_json(cloud.name, dataset, axes, cloud.axes, points, False)
 
 
 def _plane(row: Measurement) -> tuple[Any, ...]:
@@ -115,7 +125,12 @@ def _point(row: Measurement) -> Point:
 
 
 def _as_json(
-    name: str, title: str, axes: tuple[str, str], points: list[Point], path: bool
+    name: str,
+    dataset: str,
+    fixed: Sequence[tuple[str, Any]],
+    axes: tuple[str, str],
+    points: list[Point],
+    path: bool,
 ) -> dict[str, Any]:
     kept = points
     if len(points) > MOST_POINTS:
@@ -123,8 +138,10 @@ def _as_json(
         kept = sorted(points, key=lambda point: -point.n)[:MOST_POINTS]
     left = len(points) - len(kept)
     return {
-        "name": name,
-        "title": title,
+        "name": plane_symbol(name)[0],
+        "meaning": plane_symbol(name)[1],
+        "title": dataset,
+        "fixed": [f"{_AXES.get(key, key)} {number(value)}" for key, value in fixed],
         "axes": list(axes),
         "path": path,
         "notice": f"{left} of {len(points)} points, those on fewest occurrences, are left out."

@@ -14,7 +14,7 @@ import numpy as np
 from attnscope.report.scene import Follower, Map, Scene, Shown
 from attnscope.runs.result import Measurement, Result
 
-_FIXED = "as measured for the result"
+_FIXED = "As measured after training, for the result."
 
 
 def result_scenes(result: Result, key: str) -> list[Scene]:
@@ -31,13 +31,13 @@ def scored_cells(rows: Sequence[Measurement], key: str) -> list[Scene]:
     for dataset, own in _by(cells, lambda row: row.dataset).items():
         inputs, outputs = _words(own, "l", "input"), _words(own, "t", "output")
         maps = [
-            Map(str(score), 0, [None], [[_matrix(part, "t", "l", outputs, inputs)]], _FIXED)
+            Map(str(score), 0, [None], [[_matrix(part, "t", "l", outputs, inputs)]])
             for score, part in _by(own, lambda row: row.axes["score"]).items()
         ]
         example = Shown("the measured sentence", inputs, outputs)
         units = [Follower(dataset, _seeds(own))]
         scenes.append(
-            Scene(f"{key}/{dataset}", f"{dataset}: one sentence", "", [example], units, maps)
+            Scene(f"{key}/{dataset}", f"{dataset}: one sentence", _FIXED, [example], units, maps)
         )
     return scenes
 
@@ -47,20 +47,23 @@ def spelled_cells(rows: Sequence[Measurement], key: str) -> list[Scene]:
     spelled = [row for row in rows if {"side", "place", "word"} <= row.axes.keys()]
     cells = [row for row in rows if {"out", "inp"} <= row.axes.keys()]
     scenes = []
-    for group, words in _by(spelled, lambda row: _rest(row, "side", "place", "word")).items():
+    groups = _by(spelled, lambda row: _rest(row, "side", "place", "word"))
+    shared = set.intersection(*map(set, groups)) if len(groups) > 1 else set()
+    for group, words in groups.items():
         sides = _by(words, lambda row: row.axes["side"])
         inputs, outputs = (_words(sides.get(s, []), "place", "word") for s in ("input", "output"))
         own = [row for row in cells if _rest(row, "out", "inp") == group]
         if not own or not inputs or not outputs:
             continue
         maps = [
-            Map(name, 0, [None], [[_matrix(part, "out", "inp", outputs, inputs)]], _FIXED)
+            Map(name, 0, [None], [[_matrix(part, "out", "inp", outputs, inputs)]])
             for name, part in _by(own, lambda row: row.name).items()
         ]
-        title = ", ".join([own[0].dataset, *(f"{axis} {value}" for axis, value in group[1:])])
+        told = [f"{axis} {value}" for axis, value in group[1:] if (axis, value) not in shared]
+        title = ", ".join([own[0].dataset, *told])
         example = Shown("the measured sentence", inputs, outputs)
         units = [Follower(title, _seeds(own))]
-        scenes.append(Scene(f"{key}/{title}", title, "", [example], units, maps))
+        scenes.append(Scene(f"{key}/{title}", title, _FIXED, [example], units, maps))
     return scenes
 
 
@@ -86,10 +89,15 @@ def read_sentences(rows: Sequence[Measurement], key: str) -> list[Scene]:
                     [_line(by_title.get(title, []), len(example.inputs))]
                     for title, example in zip(sentences, examples, strict=True)
                 ]
-                maps.append(Map(_WORD_SCORES.get(name, name), place, [None], values, _FIXED))
+                maps.append(Map(_WORD_SCORES.get(name, name), place, [None], values))
         scenes.append(
             Scene(
-                f"{key}/{dataset}", f"{dataset}: sentences word by word", "", examples, units, maps
+                f"{key}/{dataset}",
+                f"{dataset}: sentences word by word",
+                _FIXED,
+                examples,
+                units,
+                maps,
             )
         )
     return scenes

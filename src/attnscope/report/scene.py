@@ -25,7 +25,7 @@ _NOTHING = 255
 
 @dataclass(frozen=True)
 class Shown:
-    """An example: its words, which of them make a word together, and the gold positions.
+    """An example: its words, which of them make a word together, gold positions, why it is shown.
 
     Groups number the words that pieces belong to (-1 for none); without pieces they are None.
     """
@@ -36,6 +36,7 @@ class Shown:
     input_groups: Sequence[int] | None = None
     output_groups: Sequence[int] | None = None
     gold: Sequence[int] = ()
+    why: str = ""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -55,6 +56,8 @@ class Shown:
             told["outputGroups"] = list(self.output_groups[:outputs])
         if any(place >= 0 for place in self.gold):
             told["gold"] = [place if place < inputs else -1 for place in self.gold[:outputs]]
+        if self.why:
+            told["why"] = self.why
         left = len(self.inputs) - inputs, len(self.outputs) - outputs
         if any(left):
             told["cut"] = (

@@ -11,9 +11,11 @@ import numpy as np
 from attnscope.analysis.comparison import per_word
 from attnscope.data.batch import Batch
 from attnscope.errors import AttnscopeError
+from attnscope.models.trace import AttentionModel
+from attnscope.recipes.showing import Stored
 from attnscope.runs.tensors import Arrays
 from attnscope.scores.score import Score
-from attnscope.training.evaluation import padded_score
+from attnscope.training.evaluation import padded_score, right_share
 from attnscope.training.trained import TrainedUnit
 from attnscope.training.unit import score_file
 
@@ -60,6 +62,23 @@ class StoredScores:
             name: padded_score(name, _prefix(name, arrays, self._first), self._first)
             for name in names
         }
+
+
+def what_was_stored(unit: TrainedUnit) -> Stored | None:
+    """Return what a recipe chooses examples by, or None where no attention is stored."""
+    steps = unit.folder.score_steps
+    first = StoredScores(unit, COMPARED)
+    before, after = (first.score("attention", step) for step in (steps[0], steps[-1]))
+    return None if before is None or after is None else Stored(before, after, _right(unit, after))
+
+
+def _right(unit: TrainedUnit, score: Score) -> np.ndarray | None:
+    """Return the share of right output words, or None: a unit in training may have no weights."""
+    try:
+        model: AttentionModel = unit.model  # type: ignore[assignment]
+        return right_share(model, score.batch, unit.unit.source, unit.unit.training).numpy()
+    except (AttnscopeError, FileNotFoundError):
+        return None
 
 
 def _prefix(name: str, arrays: Arrays, batch: Batch) -> Arrays:

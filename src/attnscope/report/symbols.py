@@ -220,7 +220,10 @@ def measure_symbol(name: str) -> tuple[str, str]:
     """Return label and explanation of a measurement's name; the latter may be empty."""
     call = re.fullmatch(r"(\w+)\(([\w, ]+)\)", name)
     if call is None:
-        return ({"xi_star": "ξ*"}.get(name, name.replace("_", " ")), _NAMES.get(name, ""))
+        return (
+            {"xi_star": "ξ*", "A_random": "Â"}.get(name, name.replace("_", " ")),
+            _NAMES.get(name, ""),
+        )
     arguments = [part.strip() for part in call[2].split(",")]
     letters = ", ".join(_LETTERS.get(part, part.replace("_", " ")) for part in arguments)
     words = [_LETTER_WORDS.get(part, part.replace("_", " ")) for part in arguments] + [""]
@@ -228,16 +231,66 @@ def measure_symbol(name: str) -> tuple[str, str]:
     return f"{symbol}({letters})", _MEASURES.get(call[1], "").format(*words)
 
 
+PLANES: dict[str, tuple[str, str]] = {
+    "temporal_path": (
+        "temporal components",
+        "The mean state at each time step, whatever the word: numbers are time steps. Where "
+        "encoder and decoder run side by side, each decoder step points at its encoder step.",
+    ),
+    "input_plane": (
+        "input components",
+        "What is left of states when the mean of their time step is taken away: components are the "
+        "mean of a word, readouts the directions in which a word is written, states single ones.",
+    ),
+    "context_plane": (
+        "input components in context",
+        "What is left of states when the mean of their time step is taken away, by the words that "
+        "come before.",
+    ),
+    "word": (
+        "word types",
+        "Each point is a word. To the right: how strongly it speaks for the positive label "
+        "(polarity score); upwards: how much attention it draws (attention score).",
+    ),
+}
+"""Label and explanation of each kind of plane, by the name of its measurements."""
+
+
+def plane_symbol(name: str) -> tuple[str, str]:
+    """Return label and explanation of a kind of plane; the latter may be empty."""
+    return PLANES.get(name, (name.replace("_", " "), ""))
+
+
 def in_letters(text: str) -> str:
     """Return a sentence with its symbols as they are printed: ``A(alpha,beta_uf)`` as A(α, βᵘᶠ)."""
     names = r"\b\w+\((?:alpha|beta|delta|gold)\w*(?:, ?\w+)*\)"
     text = re.sub(names, lambda found: measure_symbol(found[0])[0], text)
-    for plain, printed in _RAISED.items():
-        text = text.replace(plain, printed)
+    text = re.sub(r"(?<![\w^])(?:alpha|beta)(?:_\w+)?\b", _letter, text)
+    # Numbers with a minus sign, not with a hyphen.
+    text = re.sub(r"(?<![\w)\]])-(?=\.?\d)", "−", text)
+    for plain, printed in _PRINTED.items():
+        text = re.sub(plain, printed, text)
     return text
 
 
-_RAISED = {"β^uf": "βᵘᶠ", "β^px": "βᵖˣ", "β^log": "βˡᵒᵍ", "α^fr": "αᶠʳ"}
+def is_measure(name: str) -> bool:
+    """Tell whether a name is that of a measurement which is explained here."""
+    return name in _NAMES
+
+
+def _letter(found: re.Match[str]) -> str:
+    return _LETTERS.get(found[0], found[0])
+
+
+_PRINTED = {
+    r"β\^uf": "βᵘᶠ",
+    r"β\^px": "βᵖˣ",
+    r"β\^log": "βˡᵒᵍ",
+    r"α\^fr": "αᶠʳ",
+    r"α\^opt": "α*",
+    r"\bA_random\b": "Â",
+    r"\bxi\b": "ξ",
+}
 
 
 def explained(names: Iterable[str]) -> dict[str, list[str]]:

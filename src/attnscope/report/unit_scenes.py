@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,9 @@ import numpy as np
 import torch
 from pydantic import ValidationError
 
-from attnscope.data.batch import Batch
-from attnscope.errors import AttnscopeError, UsageError
+from attnscope.errors import AttnscopeError
 from attnscope.report.candidates import Candidate, chosen, read_candidate
+from attnscope.report.choosing import Asked, chosen_examples
 from attnscope.report.example import shown_example
 from attnscope.report.labels import flat, labels, telling
 from attnscope.report.reading import displayed, extra_maps, sentence_scene
@@ -31,17 +30,6 @@ from attnscope.scores.score import Score
 from attnscope.training.trained import TrainedUnit
 
 _MOST_STEPS = 40  # of a unit
-# A length at which a map is read at a glance; others are shown where there are not enough.
-_READABLE = range(4, 31)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a user asked to see: how many examples, or which ones by id."""
-
-    count: int = 6
-    ids: tuple[int, ...] = ()
-    sentences: tuple[str, ...] = ()
 
 
 def unit_scenes(paths: Sequence[Path], asked: Asked, notices: list[str]) -> list[Scene]:
@@ -107,7 +95,8 @@ class _Group:
         self.proxies = [TrainedUnit.read(each.path) for each in proxies[:1]]
         self.left_out = sum(each.learned for each in group) - len(followed)
         self.stored = self.followed[0].examples
-        self.rows = _rows_to_show(self.stored, asked)
+        chosen = chosen_examples(self.followed[0], [each.path for each in followed], asked)
+        self.rows, self.whys, self.chosen_by = chosen.rows, chosen.whys, chosen.recipe
         self.ids = [int(self.stored.ids[row]) for row in self.rows]
         count = max(COMPARED, *self.rows) + 1
         self.read_of = {
@@ -143,16 +132,16 @@ class _Group:
         split = self.followed[0].unit.training.splits[0]
         kind = {"val": "held-out", "train": "training"}.get(split, split)
         told = f"{len(self.rows)} of {len(self.stored)} stored {kind} examples"
+        told += f", chosen by {self.chosen_by}" if self.chosen_by else ""
         return told + (
             f"; {self.left_out} more units on this source are not shown." if self.left_out else "."
         )
 
     def _examples(self) -> list[Shown]:
+        source = self.followed[0].unit.source
         return [
-            shown_example(
-                self.followed[0].unit.source, self.stored, row, f"example {self.stored.ids[row]}"
-            )
-            for row in self.rows
+            shown_example(source, self.stored, row, f"example {key}", why)
+            for row, key, why in zip(self.rows, self.ids, self.whys, strict=True)
         ]
 
     def _stored_maps(self, unit: TrainedUnit, place: int, rules: Iterable[Any]) -> list[Map]:
@@ -250,26 +239,6 @@ class _Group:
 def any_value(row: Iterable[np.ndarray | None]) -> bool:
     """Tell whether there is anything to show."""
     return any(values is not None for values in row)
-
-
-def _rows_to_show(batch: Batch, asked: Asked) -> list[int]:
-    """Return the examples asked for; or the first ones of a readable length, then the shortest."""
-    ids = [int(key) for key in batch.ids.tolist()]
-    if asked.ids:
-        rows = [ids.index(key) for key in asked.ids if key in ids]
-        if not rows:
-            known = ", ".join(map(str, ids[:8]))
-            raise UsageError(
-                f"none of the examples {', '.join(map(str, asked.ids))} is stored; stored are "
-                f"{known}{' …' if len(ids) > 8 else ''}"
-            )
-        return rows
-    lengths = batch.input_lengths.tolist()
-    readable = [length in _READABLE for length in lengths]
-    order = sorted(
-        range(len(ids)), key=lambda row: (not readable[row], 0 if readable[row] else lengths[row])
-    )
-    return sorted(order[: asked.count])
 
 
 def _thinned(steps: Sequence[int]) -> list[int]:

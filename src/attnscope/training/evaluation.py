@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from attnscope.data.batch import Batch, Example, collate
@@ -57,6 +58,26 @@ def evaluate(
     scores = kept_scores(model, first, source, training, training.scores, positions=positions)
     model.train()
     return row, scores
+
+
+@torch.no_grad()
+def right_share(
+    model: AttentionModel,
+    batch: Batch,
+    source: Source,
+    training: Training,
+    *,
+    positions: int = _POSITIONS,
+) -> Float[Tensor, " batch"]:
+    """Return the share of right output words of each example."""
+    assert isinstance(model, nn.Module)
+    model.eval()
+    shares = torch.zeros(len(batch), dtype=torch.float64)
+    for rows, chunk in batch.by_length(_room(source, positions)):
+        right = _right(model.trace(chunk, training.attention)).sum(1)
+        shares[rows.cpu()] = (right / chunk.target_lengths.to(right.device)).cpu()
+    model.train()
+    return shares
 
 
 def kept_scores(

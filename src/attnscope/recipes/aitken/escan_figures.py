@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from attnscope.figures.palette import SIDES, WORDS
+from attnscope.figures.palette import SIDES, TRANSLATED, WORDS
 from attnscope.recipes.aitken.shared_claims import TRANSLATION
 from attnscope.runs.result import Measurement, Result
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     import altair as alt
 
 NAMES = {"aed": "AED", "ao": "AO"}
-OUTPUTS = {"RUN": "run", "WALK": "walk", "JUMP": "jump", "LTURN": "left", "<eos>": "<eos>"}
 
 
 # Of a product the decoder's part stands first.
@@ -88,7 +87,7 @@ def plane_panel(
 
     places = _places(rows, "point", "word", "number")
     values = [
-        {"x": x, "y": y, "group": OUTPUTS.get(word, word), "point": point, "word": word}
+        {"x": x, "y": y, "group": TRANSLATED.get(word, word), "point": point, "word": word}
         for (point, word, _), (x, y) in places.items()
         if point != "origin"
     ]

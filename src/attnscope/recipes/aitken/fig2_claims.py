@@ -21,7 +21,6 @@ from attnscope.recipes.aitken.shared_claims import (
     cells,
     delta_small,
     dictionary,
-    told,
 )
 from attnscope.recipes.aitken.units import SOLVED
 from attnscope.runs.result import Measurement
@@ -48,7 +47,7 @@ def _usual(pool: Pool, name: str, dataset: str, models: Sequence[str], **axes: A
 
 
 def _told(rows: Mapping[str, Measurement], what: str) -> dict[str, Any]:
-    return {f"{model}: {what}": told(row) for model, row in rows.items()}
+    return {f"{model}: {what}": interval_of(row) for model, row in rows.items()}
 
 
 def _lacking(pool: Pool, dataset: str, models: Sequence[str]) -> Decision | None:
@@ -221,11 +220,11 @@ def reversed_targets(pool: Pool) -> Decision:
     varying = f"{REVERSED}-varying"
     beside = _masses(pool, REVERSED, models)
     beside |= {
-        f"{model}, varying lengths: word accuracy": told(row)
+        f"{model}, varying lengths: word accuracy": interval_of(row)
         for model, row in _usual(pool, "word_accuracy", varying, models).items()
     }
     beside |= {
-        f"aed, length {row.axes['length']}: argmax agreement": told(row)
+        f"aed, length {row.axes['length']}: argmax agreement": interval_of(row)
         for row in pool.select("temporal_agreement", varying, model="aed")
         if "length" in row.axes
     }
@@ -255,10 +254,10 @@ def sorting(pool: Pool) -> Decision:
         for row in pool.select("term_share", name, form="raw"):
             if row.axes["term"] in (SORTING_TERM, MU_MU):
                 key = f"{name} {row.axes['model']}: raw share of {row.axes['term']}"
-                beside[key] = told(row)
+                beside[key] = interval_of(row)
     for row in pool.select("word_accuracy"):
         if row.dataset.startswith(SORTING):
-            beside[f"{row.dataset} {row.axes['model']}: word accuracy"] = told(row)
+            beside[f"{row.dataset} {row.axes['model']}: word accuracy"] = interval_of(row)
     sizes = "{sorted_shortest} to {sorted_longest} distinct ones of {letters} letters"
     deviation = f"the paper gives no sizes of sorting: {sizes.format(**pool.config())}"
     return _decided(pool, dataset, ("aed",), parts, beside, deviation=deviation)

@@ -19,7 +19,7 @@ from attnscope.recipes.aitken.escan_units import ESCAN_QUICK, MODELS, EscanConfi
 from attnscope.recipes.aitken.fig3_figures import draw as draw
 from attnscope.recipes.aitken.groups import REACHED, Group, Numbers, key, of_one, over_networks
 from attnscope.recipes.aitken.networks import Network
-from attnscope.recipes.aitken.shared_claims import ESCAN, delta_small, told
+from attnscope.recipes.aitken.shared_claims import ESCAN, delta_small
 from attnscope.recipes.recipe import Lab
 from attnscope.runs.result import Measurement, measured
 
@@ -93,7 +93,7 @@ def escan_accuracy(pool: Pool) -> Decision:
             "seeds": len(seeds),
             "accuracies": [row.value for row in seeds],
             "rates": {
-                name: told(row)
+                name: interval_of(row)
                 for name in ("reached", "accepted")
                 for row in pool.select(name, ESCAN, model=model)
             },
@@ -108,10 +108,10 @@ def subphrase(pool: Pool) -> Decision:
     if not differences or not ratios:
         return undecided("no run of AED was accepted")
     evidence = {
-        f"{model}: {row.axes['attended']}": told(row)
+        f"{model}: {row.axes['attended']}": interval_of(row)
         for model in MODELS
         for row in pool.select("subphrase", ESCAN, model=model)
-    } | {"difference": told(differences[0]), "ratio": told(ratios[0])}
+    } | {"difference": interval_of(differences[0]), "ratio": interval_of(ratios[0])}
     result = much_greater(interval_of(differences[0]), interval_of(ratios[0]))
     note = "chance is the attention of another sequence, which is as diagonal"
     return Decision(result, evidence, note=note)

@@ -29,6 +29,7 @@ from attnscope.recipes.aitken.fig4_units import (
 from attnscope.recipes.aitken.groups import Group, Numbers, of_one, over, over_networks
 from attnscope.recipes.aitken.shared_claims import TRANSLATION
 from attnscope.recipes.recipe import Lab
+from attnscope.recipes.showing import right_and_wrong
 from attnscope.runs.result import Measurement, measured
 
 Config = TranslationConfig
@@ -45,6 +46,7 @@ QUICK = {
     "dictionary": "teacher=Lehrer,child=Kind,has=hat",
     "sentence": "der Lehrer zeigt heute dem Mädchen das rote Buch .",
 }
+EXAMPLES = right_and_wrong
 HEADLINE = (
     "token_accuracy",
     "largest_share",

@@ -15,7 +15,6 @@ from attnscope.recipes.aitken.shared_claims import (
     MU_MU,
     deviation_of,
     dictionary,
-    told,
     translation_rows,
 )
 from attnscope.runs.result import Measurement
@@ -49,16 +48,17 @@ def translation_terms(pool: Pool) -> Decision:
             return undecided(f"needs {model} on an English-French corpus", evidence)
         if len(largest[0].seeds) < pool.needed(_SEEDS):
             return undecided(f"needs {_SEEDS} seeds of {model}", evidence)
-        evidence |= {f"{model}: largest mean share": told(row) for row in largest}
+        evidence |= {f"{model}: largest mean share": interval_of(row) for row in largest}
         evidence |= {
-            f"{model}: mean share of {row.axes['term']}": told(row)
+            f"{model}: mean share of {row.axes['term']}": interval_of(row)
             for row in _of(pool, "term_share", model)
         }
         parts += [below(interval_of(row), _DOMINATES) for row in largest]
     gaps, late = _of(pool, "early_gap", "aed"), _of(pool, "late_difference", "aed")
     evidence |= {
-        f"aed: {MU_MU} less the largest other at s = {row.axes['step']}": told(row) for row in gaps
-    } | {f"aed: {MU_MU} at s >= 8 less s <= 3": told(row) for row in late}
+        f"aed: {MU_MU} less the largest other at s = {row.axes['step']}": interval_of(row)
+        for row in gaps
+    } | {f"aed: {MU_MU} at s >= 8 less s <= 3": interval_of(row) for row in late}
     if len(gaps) < EARLY or not late:
         return undecided("needs sentences that are long enough", evidence)
     parts += [above(interval_of(row)) for row in gaps]
@@ -81,7 +81,7 @@ def offset_on_text(pool: Pool) -> tuple[Verdict, dict[str, object]]:
         ):
             rows = _of(pool, name, model, **axes)
             parts += [rule(interval_of(row)) for row in rows] or [Verdict.UNDECIDED]
-            evidence |= {f"{model}: {name}": told(row) for row in rows}
+            evidence |= {f"{model}: {name}": interval_of(row) for row in rows}
     return all_of(parts), evidence
 
 

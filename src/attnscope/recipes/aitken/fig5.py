@@ -44,6 +44,7 @@ from attnscope.recipes.aitken.networks import Network
 from attnscope.recipes.aitken.shared_claims import MU_MU, THREE
 from attnscope.recipes.aitken.units import KINDS
 from attnscope.recipes.recipe import Lab
+from attnscope.recipes.showing import right_and_wrong
 from attnscope.runs.result import Measurement, measured
 from attnscope.training.trained import TrainedUnit
 
@@ -101,6 +102,7 @@ QUICK = ESCAN_QUICK | {
     "text_steps": 60,
     "text_hidden": 32,
 }
+EXAMPLES = right_and_wrong
 HEADLINE = ("word_accuracy", "attention_similarity", "variance_drop", "share_similarity_spearman")
 
 

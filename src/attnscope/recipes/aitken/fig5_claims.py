@@ -21,7 +21,6 @@ from attnscope.recipes.aitken.shared_claims import (
     deviation_of,
     dictionary,
     largest_term,
-    told,
     translation_rows,
 )
 from attnscope.runs.result import Measurement
@@ -43,9 +42,9 @@ def escan_terms(pool: Pool) -> Decision:
             rows = pool.select("term_share", ESCAN, form="raw", term=term, model=model)
             rows = [row for row in rows if row.published is not None]
             bounds += [_reaches(row) for row in rows]
-            evidence |= {f"{model}: share of {term}": told(row) for row in rows}
+            evidence |= {f"{model}: share of {term}": interval_of(row) for row in rows}
         evidence |= {
-            f"{model}: share of {MU_MU}, row-centred": told(row)
+            f"{model}: share of {MU_MU}, row-centred": interval_of(row)
             for row in _usual(pool, "term_share", ESCAN, model, form="centred", term=MU_MU)
         }
     reached = all_of(bounds)
@@ -75,8 +74,8 @@ def offset(pool: Pool) -> Decision:
             if not order or not error:
                 return undecided(f"no run of {model} on eSCAN was accepted", evidence)
             evidence[f"{model}, {line} line"] = {
-                "Spearman": told(order[0]),
-                "mean absolute error": told(error[0]),
+                "Spearman": interval_of(order[0]),
+                "mean absolute error": interval_of(error[0]),
             }
             if line == "code":
                 parts += [at_least(order[0], _SPEARMAN), at_most(error[0], _ERROR)]
@@ -111,17 +110,17 @@ def word_variance(pool: Pool) -> Decision:
             rows = _usual(pool, "variance_drop", dataset, model)
             if not rows:
                 return undecided(f"no run of {model} on {dataset} was accepted", evidence)
-            evidence[f"{dataset} {model}"] = told(rows[0])
+            evidence[f"{dataset} {model}"] = interval_of(rows[0])
             parts.append(at_least(rows[0], _MOST))
     french = translation_rows(pool, "variance_drop")
     if not french:
         return Decision(all_of([*parts, Verdict.UNDECIDED]), evidence, note=NO_TRANSLATION)
-    evidence |= {f"{row.dataset} {row.axes['model']}": told(row) for row in french}
+    evidence |= {f"{row.dataset} {row.axes['model']}": interval_of(row) for row in french}
     parts += [at_most(row, _LITTLE) for row in french]
     for row in french:
         name = str(row.axes["model"])
         gap = difference(_usual(pool, "variance_drop", ESCAN, name)[0], row)
-        evidence[f"eSCAN less {row.dataset}, {name}"] = [gap.value, gap.low, gap.high]
+        evidence[f"eSCAN less {row.dataset}, {name}"] = gap
         parts.append(above(gap))
     return Decision(all_of(parts), evidence, deviation_of(french))
 

@@ -25,7 +25,7 @@ from attnscope.recipes.aitken.fig6_measure import (
 )
 from attnscope.recipes.aitken.groups import of_one, over_networks
 from attnscope.recipes.aitken.networks import Network
-from attnscope.recipes.aitken.shared_claims import ESCAN, told
+from attnscope.recipes.aitken.shared_claims import ESCAN
 from attnscope.recipes.recipe import Lab
 from attnscope.runs.result import Measurement
 
@@ -65,7 +65,9 @@ def context(pool: Pool) -> Decision:
         )
     }
     evidence = {
-        f"{model}: {name}": told(row) for (name, model), found in rows.items() for row in found
+        f"{model}: {name}": interval_of(row)
+        for (name, model), found in rows.items()
+        for row in found
     }
     missing = sorted({model for (_, model), found in rows.items() if not found})
     if missing:
@@ -92,17 +94,18 @@ def hide(pool: Pool) -> Decision:
     }
     if not slope or not previous:
         return undecided("no run of ao was accepted")
-    evidence = {name: told(row) for name, row in leaning.items()}
+    evidence = {name: interval_of(row) for name, row in leaning.items()}
     evidence |= {
-        f"left at offset {row.axes['offset']}": told(row)
+        f"left at offset {row.axes['offset']}": interval_of(row)
         for row in pool.select("offset_product", ESCAN, model="ao", word="left")
     }
     evidence |= {
-        f"attended before 'twice', sequences: {name}": told(row) for name, row in previous.items()
+        f"attended before 'twice', sequences: {name}": interval_of(row)
+        for name, row in previous.items()
     }
-    evidence["slope of left"] = told(slope[0])
+    evidence["slope of left"] = interval_of(slope[0])
     evidence |= {
-        f"number {row.axes['rank']} of muD.muE at t - s = {row.axes['offset']}": told(row)
+        f"number {row.axes['rank']} of muD.muE at t - s = {row.axes['offset']}": interval_of(row)
         for row in pool.select("temporal_rank", ESCAN, model="ao")
     }
     parts = [below(interval_of(row)) for row in leaning.values()]

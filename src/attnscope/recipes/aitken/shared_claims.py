@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from attnscope.analysis.intervals import Interval
 from attnscope.claims.decide import Verdict, above, all_of, below, verdict
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
 from attnscope.recipes.aitken.fig4_units import DEVIATION, STAND_IN
@@ -32,13 +33,6 @@ MU_MU = "muD.muE"
 THREE = "muD.muE+muD.chiE+muD.deltahE"
 # Fixed beforehand: thresholds of the catalogue.
 NEGLIGIBLE, AGREES, THREE_ENOUGH, SEEDS, CELL_SEEDS = 0.1, 0.95, 0.8, 5, 3
-
-Told = list[float | None]
-
-
-def told(row: Measurement) -> Told:
-    """Return value and interval, for evidence."""
-    return [row.value, row.low, row.high]
 
 
 def translation_rows(pool: Pool, name: str) -> list[Measurement]:
@@ -77,9 +71,9 @@ def delta_small(pool: Pool) -> Decision:
     escan = _usual(pool.select("delta_share", ESCAN, side="encoder"))
     gaps = pool.select("delta_share_difference", ESCAN)
     evidence = {
-        f"{row.dataset} {row.axes['model']}": told(row)
+        f"{row.dataset} {row.axes['model']}": interval_of(row)
         for row in (*simple.values(), *escan.values())
-    } | {f"{row.dataset}, AED less AO": told(row) for row in gaps}
+    } | {f"{row.dataset}, AED less AO": interval_of(row) for row in gaps}
     few = _too_few(simple.values(), pool.needed(SEEDS))
     if few:
         return undecided(f"needs {SEEDS} seeds of {', '.join(few)}", evidence)
@@ -104,8 +98,9 @@ def dictionary(pool: Pool) -> Decision:
     silent = _usual(pool.select("silent_readouts", ESCAN))
     french = translation_rows(pool, "dictionary")
     rows = (*simple.values(), *escan.values(), *french)
-    evidence = {f"{row.dataset} {row.axes['model']}": told(row) for row in rows} | {
-        f"escan {model}, maximal at 'and' or 'twice'": told(row) for model, row in silent.items()
+    evidence = {f"{row.dataset} {row.axes['model']}": interval_of(row) for row in rows} | {
+        f"escan {model}, maximal at 'and' or 'twice'": interval_of(row)
+        for model, row in silent.items()
     }
     missing = [
         f"{name} needs AED and AO of {recipe}"
@@ -130,14 +125,14 @@ def _exactly(row: Measurement, value: float) -> Verdict:
     return verdict(row.value == value, row.value is not None)
 
 
-def largest_term(pool: Pool, kind: str) -> tuple[Verdict, dict[str, Told]]:
+def largest_term(pool: Pool, kind: str) -> tuple[Verdict, dict[str, Interval]]:
     """Decide on eSCAN that μ^D·μ^E is the largest term and three terms are more than .8."""
     gap, three = (
         [row for row in pool.select(name, ESCAN, form="raw", **axes) if kind_of(row) == kind]
         for name, axes in (("largest_gap", {}), ("term_share", {"term": THREE}))
     )
     evidence = {
-        f"{kind}: {label}": told(row)
+        f"{kind}: {label}": interval_of(row)
         for label, rows in (("muD.muE less the largest other", gap), ("three terms", three))
         for row in rows
     }
@@ -163,11 +158,11 @@ def cells(pool: Pool) -> Decision:
     }
     others = set(rows["temporal_agreement"]) - set(USUAL)
     parts: list[Verdict] = []
-    evidence: dict[str, Told] = {}
+    evidence: dict[str, Interval] = {}
     missing = []
     for kind in sorted(others | set(CELL_KINDS)):
         found = {name: table[kind] for name, table in rows.items() if kind in table}
-        evidence |= {f"one-to-one {kind}: {name}": told(row) for name, row in found.items()}
+        evidence |= {f"one-to-one {kind}: {name}": interval_of(row) for name, row in found.items()}
         if len(found) < len(rows) or _too_few(found.values(), pool.needed(CELL_SEEDS)):
             missing.append(f"one-to-one needs {CELL_SEEDS} seeds of {kind} of aitken/fig2")
             continue
@@ -195,9 +190,9 @@ def average_attention(pool: Pool) -> Decision:
     shares = pool.select("term_share", form="raw", term=MU_MU)
     evidence: dict[str, object] = {
         f"{row.dataset} {kind_of(row)}": {
-            "similarity": told(row),
+            "similarity": interval_of(row),
             "share of muD.muE": [
-                told(share)
+                interval_of(share)
                 for share in shares
                 if (share.dataset, kind_of(share)) == (row.dataset, kind_of(row))
             ],
@@ -205,7 +200,7 @@ def average_attention(pool: Pool) -> Decision:
         for row in similar
     }
     rows = {row.axes["form"]: row for row in pool.select("share_similarity_spearman")}
-    evidence |= {f"Spearman, {form} shares": told(row) for form, row in rows.items()}
+    evidence |= {f"Spearman, {form} shares": interval_of(row) for form, row in rows.items()}
     if "raw" not in rows:
         return undecided("needs solved runs of at least three tasks", evidence)
     missing = [] if translation_rows(pool, "attention_similarity") else [NO_TRANSLATION]

@@ -36,6 +36,7 @@ from attnscope.data.tokens import BOS, EOS, PAD
 from attnscope.errors import UsageError
 from attnscope.recipes.options import Names, Several
 from attnscope.recipes.recipe import Charts, Lab, Logged, Predicate
+from attnscope.recipes.showing import right_and_wrong
 from attnscope.recipes.snell.agreement_rows import rng
 from attnscope.recipes.snell.alignment_links import diagonal_links, ibm_links, model_links
 from attnscope.recipes.snell.alignment_text import (
@@ -113,6 +114,7 @@ QUICK = {
     "training": GRAMMAR,
     **{key: TABLE5_QUICK[key] for key in ("translation_hidden", "translation_steps", "examples")},
 }
+EXAMPLES = right_and_wrong
 HEADLINE = ("aer",)
 
 

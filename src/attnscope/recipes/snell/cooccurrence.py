@@ -13,9 +13,8 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from attnscope.analysis.intervals import Interval
 from attnscope.claims.decide import Verdict, above, all_of, verdict
-from attnscope.claims.pool import Decision, Pool, undecided
+from attnscope.claims.pool import Decision, Pool, interval_of, undecided
 from attnscope.data.grammar import sentiment_corpus, translation_corpus
 from attnscope.recipes.options import Names
 from attnscope.recipes.recipe import Charts, Lab, Logged
@@ -146,8 +145,7 @@ def _at_most(row: Measurement, bound: float) -> Verdict:
 
 def _above_chance(row: Measurement) -> Verdict:
     """Decide whether more words than 1 of all types have their own entry as their row's largest."""
-    value, low, high = (math.nan if end is None else end for end in (row.value, row.low, row.high))
-    return above(Interval(value, low, high, row.n), 1 / row.n)
+    return above(interval_of(row), 1 / row.n)
 
 
 _RULES = {

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 
 from attnscope.figures.charts import Axis, beside, dots_with_intervals, heatmap
-from attnscope.figures.palette import NEUTRAL, ROLES
+from attnscope.figures.palette import GROUPS, NEUTRAL
 from attnscope.runs.result import Measurement, Result
 
 
@@ -83,7 +83,7 @@ def _letters(result: Result, role: str, title: str, highest: float) -> Any:
 
 def fig5(result: Result) -> Any:
     """Draw the polarity of words, and below it the alignment of one review's label."""
-    groups = {"positive": ROLES["control"], "frequent": NEUTRAL, "negative": ROLES["hard"]}
+    groups = GROUPS | {"frequent": NEUTRAL}
     rows = result.select("polarity")
     colours = {str(row.axes["word"]): groups[str(row.axes["group"])] for row in rows}
     words = dots_with_intervals(

@@ -292,7 +292,7 @@ def proxy_cannot(pool: Pool) -> Decision:
     evidence = {
         "variation over positions": {role: row.value for role, row in variation.items()},
         "same half told apart": halves[0].value,
-        "A(gold, beta_px) in the control": [found.value, found.low, found.high],
+        "A(gold, beta_px) in the control": found,
         "A_random": baseline,
     }
     deviation = (

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from attnscope.analysis.intervals import Interval, mean_interval
 from attnscope.claims.decide import about_equal, all_of
-from attnscope.claims.pool import Decision, Pool, undecided
+from attnscope.claims.pool import Decision, Pool, interval_of, undecided
 from attnscope.data.randomness import generator
 from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.runs.result import Measurement, Result, measured
@@ -241,12 +241,9 @@ def initial_derivative(pool: Pool) -> Decision:
     large = [row for row in slopes if int(row.axes["d"]) >= least]
     evidence = {
         "slope on C - mean": {
-            f"{row.axes['quantity']}, d = {row.axes['d']}": [row.value, row.low, row.high]
-            for row in large
+            f"{row.axes['quantity']}, d = {row.axes['d']}": interval_of(row) for row in large
         },
-        "exponent of the error in d": {
-            str(row.axes["law"]): [row.value, row.low, row.high] for row in exponents
-        },
+        "exponent of the error in d": {str(row.axes["law"]): interval_of(row) for row in exponents},
         f"largest error at d = {largest}": {
             str(row.axes["law"]): row.value for row in pool.select("mean_error", d=largest)
         },
@@ -269,8 +266,8 @@ def _expected(row: Measurement) -> float:
 
 def _off(row: Measurement, expected: float, unit: float = 1.0) -> Interval:
     """Return how far a measurement is from what is expected, in a unit."""
-    ends = [math.nan if end is None else end for end in (row.value, row.low, row.high)]
-    value, low, high = ((end - expected) / unit for end in ends)
+    found = interval_of(row)
+    value, low, high = ((end - expected) / unit for end in (found.value, found.low, found.high))
     return Interval(value, low, high, row.n)
 
 

@@ -26,6 +26,7 @@ from attnscope.data.text import ParallelText, Text
 from attnscope.errors import UsageError
 from attnscope.recipes.options import Names
 from attnscope.recipes.recipe import Lab
+from attnscope.recipes.showing import right_and_wrong
 from attnscope.recipes.snell.agreement_rows import WAYS, Way, point, rng
 from attnscope.recipes.snell.optimal_attention_claims import CLAIMS, EXAMPLE, MAIN
 from attnscope.recipes.snell.optimal_attention_figures import draw
@@ -50,7 +51,7 @@ from attnscope.training.bleu import Bleu
 from attnscope.training.trained import TrainedUnit
 from attnscope.training.unit import Unit, log_column
 
-__all__ = ["CLAIMS", "HEADLINE", "QUICK", "Config", "draw", "linear_unit", "measure"]
+__all__ = ["CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "Config", "draw", "linear_unit", "measure"]
 
 # Eq. 28–30: three positions, three words, the first of which is right.
 GAMMA = ((0.0, 0.0, 0.0), (0.0, -10.0, 5.0), (0.0, 5.0, -10.0))
@@ -79,6 +80,7 @@ class Config(TextConfig):
 
 
 QUICK = TABLE5_QUICK | {"corpus": "grammar-translation"}
+EXAMPLES = right_and_wrong
 HEADLINE = (
     "alpha_opt",
     "beta",

@@ -66,7 +66,7 @@ def _corpus_verdicts(pool: Pool, dataset: str) -> tuple[list[Verdict], Any]:
         about_equal(Interval(difference, difference, difference, 1), BLEU_MARGIN),
     ]
     return parts, {
-        "A(alpha_opt,beta)": [agreement.value, agreement.low, agreement.high],
+        "A(alpha_opt,beta)": agreement,
         "A_random": one("A_random").value,
         "largest gap": gap,
         "words without certificate": unsolved,

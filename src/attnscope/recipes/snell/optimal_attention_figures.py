@@ -19,9 +19,12 @@ _TITLES = {
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw the worked example, and the three scores of one sentence of each corpus."""
     from attnscope.figures.charts import Axis, beside, dots_with_intervals
-    from attnscope.figures.palette import NEUTRAL, SCORES
+    from attnscope.figures.palette import SCORES
 
-    names = {"beta": ("β", SCORES["lexical_probe"]), "alpha_opt": ("α optimal", NEUTRAL)}
+    names = {
+        "beta": ("β", SCORES["lexical_probe"]),
+        "alpha_opt": ("α optimal", SCORES["optimal_attention"]),
+    }
     lines = [
         {"label": f"{label}, position {row.axes['position']}", **row.model_dump()}
         for name, (label, _) in names.items()

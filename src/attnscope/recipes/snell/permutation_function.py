@@ -195,7 +195,7 @@ def permutation_function(pool: Pool) -> Decision:
         f"reordered at {config.copy_steps}, highest accuracy": max(early),
         f"reordered at {config.steps}, highest accuracy": max(late),
         "count tables differ by": tables,
-        "beta_uf at the gold position, relative difference": [gap.value, gap.low, gap.high],
+        "beta_uf at the gold position, relative difference": interval_of(gap),
     }
     if len(copied) < pool.needed(20) or gap.value is None:
         return undecided("needs 20 seeds", evidence)

@@ -17,6 +17,7 @@ from attnscope.data.corpus import Corpus
 from attnscope.data.text import Text
 from attnscope.recipes.options import Names
 from attnscope.recipes.recipe import Charts, Lab, Logged
+from attnscope.recipes.showing import right_and_wrong
 from attnscope.recipes.snell.agreement_rows import (
     WAYS,
     Compared,
@@ -48,6 +49,7 @@ class Config(TextConfig):
 
 QUICK = TABLE5_QUICK | {"corpus": "grammar-sentiment"}
 SHOWN = {"way": "text"}
+EXAMPLES = right_and_wrong
 HEADLINE = ("A(alpha,alpha_fr)", "A(alpha,beta_uf)", "difference")
 
 
@@ -128,7 +130,7 @@ def frozen_probe(pool: Pool) -> Decision:
         name: {
             "A(alpha,alpha_fr)": pool.values("A(alpha,alpha_fr)", name, way="text")[0],
             "A(alpha,beta_uf)": pool.values("A(alpha,beta_uf)", name, way="text")[0],
-            "difference": [row.value, row.low, row.high],
+            "difference": interval_of(row),
         }
         for name, row in rows.items()
     }

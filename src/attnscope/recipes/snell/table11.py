@@ -16,6 +16,7 @@ from attnscope.claims.published import published_value
 from attnscope.data.text import Text
 from attnscope.recipes.options import Names
 from attnscope.recipes.recipe import Charts, Lab, Logged
+from attnscope.recipes.showing import right_and_wrong
 from attnscope.recipes.snell.agreement_rows import (
     WAYS,
     Compared,
@@ -49,6 +50,7 @@ class Config(TextConfig):
 
 QUICK = TABLE5_QUICK | {"corpus": "grammar-sentiment"}
 SHOWN = {"way": "text"}
+EXAMPLES = right_and_wrong
 HEADLINE = ("A(beta_uf,beta_px)", "A(beta_uf,beta_log)", "A(beta_px,beta_log)", "difference")
 
 
@@ -131,7 +133,7 @@ def logistic(pool: Pool) -> Decision:
             short: pool.values(short, name, way="text")[0]
             for short in ("A(beta_uf,beta_px)", "A(beta_uf,beta_log)", "A(beta_px,beta_log)")
         }
-        | {"difference": [row.value, row.low, row.high]}
+        | {"difference": interval_of(row)}
         for name, row in rows.items()
     }
     deciding = [row for name, row in rows.items() if name != OUTLIER]

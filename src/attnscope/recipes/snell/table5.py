@@ -12,6 +12,7 @@ from pydantic import BeforeValidator
 
 from attnscope.recipes.options import Several, several
 from attnscope.recipes.recipe import Lab
+from attnscope.recipes.showing import right_and_wrong
 from attnscope.recipes.snell.agreement_rows import PAIRS, agreement_rows
 from attnscope.recipes.snell.corpus_statistics import statistics_rows
 from attnscope.recipes.snell.table5_claims import CLAIMS
@@ -19,7 +20,7 @@ from attnscope.recipes.snell.table5_figures import draw
 from attnscope.recipes.snell.text_units import TextConfig, train_corpora
 from attnscope.runs.result import Measurement
 
-__all__ = ["CLAIMS", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure"]
+__all__ = ["CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure"]
 
 
 def _metrics(value: Any) -> Any:
@@ -53,6 +54,7 @@ QUICK = {
 }
 # The terminal shows Table 5 in the text's way; result.json has all of them.
 SHOWN = {"way": "text", "agreement": "top5pct", "performance": "accuracy"}
+EXAMPLES = right_and_wrong
 HEADLINE = (
     *(f"A({pair})" for pair in PAIRS),
     "A_random",

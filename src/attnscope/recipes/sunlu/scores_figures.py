@@ -60,13 +60,12 @@ def _groups(rows: Sequence[Measurement], dataset: str) -> set[str]:
 
 def colours_of(groups: Sequence[str]) -> dict[str, str]:
     """Return a colour for each group of words; neutral is grey."""
-    from attnscope.figures.palette import NEUTRAL, ROLES, SCORES
+    from attnscope.figures.palette import GROUPS, NEUTRAL, ROLES, SCORES
 
-    fixed = {"positive": ROLES["control"], "negative": ROLES["hard"], "neutral": NEUTRAL}
     others = iter((ROLES["control"], ROLES["hard"], SCORES["gold"], ROLES["mixed"]))
     # The most words of a corpus are neutral: they lie below the others.
     order = sorted(groups, key=lambda name: name != "neutral")
-    return {name: fixed.get(name) or next(others, NEUTRAL) for name in order}
+    return {name: GROUPS.get(name) or next(others, NEUTRAL) for name in order}
 
 
 def _panel(

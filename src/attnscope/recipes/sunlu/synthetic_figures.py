@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from attnscope.figures.palette import FLOW_TERMS
 from attnscope.recipes.recipe import Charts, Logged
 from attnscope.runs.result import Result
 
 if TYPE_CHECKING:
     import altair as alt
-
-TERMS = ("B", "C", "E", "F")
 
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
@@ -31,14 +30,13 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
             for unit in units
             if unit.dataset == name and unit.config["model"]["attention"]["scale"] == scale
         ]
-        panels = [_term(logs, term) for term in TERMS]
+        panels = [_term(logs, term) for term in FLOW_TERMS]
         charts[f"terms-{name}"] = beside(*panels, columns=2, title=f"{name}, λ = {scale:g}")
     return charts
 
 
 def _signs(result: Result, dataset: str) -> alt.LayerChart:
     from attnscope.figures.charts import Axis, Guide, Panel, band
-    from attnscope.figures.palette import ROLES, SCORES
 
     rows = result.select("sign_curve", dataset)
     last = max(float(row.axes["epoch"]) for row in rows)
@@ -50,11 +48,10 @@ def _signs(result: Result, dataset: str) -> alt.LayerChart:
         }
         for row in rows
     ]
-    tints = (ROLES["control"], ROLES["mixed"], ROLES["hard"], SCORES["gold"])
     panel = Panel(
         Axis("epochs", domain=(0.0, last)),
         Axis("polar words with the predicted sign", domain=(0.0, 1.0)),
-        dict(zip(TERMS, tints, strict=True)),
+        FLOW_TERMS,
         title=dataset,
         guides=[Guide([(0.0, 0.5), (last, 0.5)])],
     )

@@ -100,8 +100,8 @@ export function pointSpec(plane, colours) {
   const groups = [...new Set(rows.map((row) => row.group))];
   const byLabel = !plane.path && groups.length > 0 && labels.length <= 12;
   const names = byLabel ? labels : groups;
-  // A word and its translation, which is written in capitals, have one colour.
-  const known = names.map((name) => colours.words[name.toLowerCase()] ?? colours.sides[name]);
+  // A word and its translation have one colour.
+  const known = names.map((name) => colours.named[name]);
   const free = tints.filter((tint) => !known.includes(tint));
   let next = 0;
   const palette = known.map((colour) => ink(colour ?? free[next++ % free.length]));

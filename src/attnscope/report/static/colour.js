@@ -1,4 +1,5 @@
-// Colours: each score has one, light enough to be seen on a dark page.
+// Colours: each score has a pair, for white paper and for a dark page; a single colour is made lighter
+// where it is needed.
 
 export function channels(colour) {
   return [1, 3, 5].map((start) => parseInt(colour.slice(start, start + 2), 16));
@@ -19,8 +20,9 @@ function mixed(from, to, share) {
   return from.map((value, index) => value + (to[index] - value) * share);
 }
 
-// On a dark page a colour is made lighter until it stands out: hue and saturation stay.
+// Hue and saturation of a single colour stay.
 export function inkChannels(colour) {
+  if (Array.isArray(colour)) return channels(colour[isDark() ? 1 : 0]);
   let rgb = channels(colour);
   const wanted = isDark() ? 0.3 : 0;
   const [hue, saturation, lightness] = hsl(rgb);
@@ -52,7 +54,8 @@ export function ink(colour) {
   return `rgb(${inkChannels(colour).join(" ")})`;
 }
 
-const AGAINST = "#DC3A12";
+const AGAINST = ["#DC3A12", "#ED4820"];
+export const GOLD = "#E69F00";
 
 // A function from a value to a fill: paper at 0, the score's colour at the high end, and the colour
 // of what speaks against at the low one.

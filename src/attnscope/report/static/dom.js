@@ -32,6 +32,21 @@ export function term(label, meaning) {
   return el("span", { className: "term", tabIndex: 0, "data-meaning": meaning }, label);
 }
 
+// Text whose symbols, where they first occur, are explained; meanings: {symbol: explanation}.
+export function withTerms(text, meanings) {
+  const longest = Object.keys(meanings).sort((a, b) => b.length - a.length);
+  if (!longest.length) return [text];
+  const escaped = longest.map((symbol) => symbol.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
+  const symbols = new RegExp(`(?<![\\p{L}\\p{N}_^'’-])(${escaped.join("|")})(?![\\p{L}\\p{M}\\p{N}_^*])`, "gu");
+  const seen = new Set();
+  // A captured separator stands at every odd place.
+  return text.split(symbols).map((part, place) => {
+    if (place % 2 === 0 || seen.has(part)) return part;
+    seen.add(part);
+    return term(part, meanings[part]);
+  });
+}
+
 const tip = () => document.getElementById("tip");
 
 export function showTip(x, y, ...children) {

@@ -1,6 +1,6 @@
 // One score of one example as a picture: output words down, input words across.
 
-import { isDark, ramp } from "./colour.js";
+import { GOLD, isDark, ramp } from "./colour.js";
 import { isolated, short } from "./text.js";
 
 const FONT = "12px system-ui, 'Liberation Sans', Arial, sans-serif";
@@ -98,14 +98,19 @@ export function drawMark(pen, x, y, width, height) {
   pen.lineWidth = 1;
 }
 
+// Circles with a rim of paper, so that they are seen on every colour.
 function drawGold(pen, gold, { left, top, cell }) {
-  pen.strokeStyle = "#E69F00";
-  (gold ?? []).forEach((l, t) => {
-    if (l < 0) return;
-    pen.beginPath();
-    pen.arc(left + (l + 0.5) * cell, top + (t + 0.5) * cell, Math.max(1.5, cell * 0.16), 0, 2 * Math.PI);
-    pen.stroke();
-  });
+  for (const [colour, width] of [[isDark() ? "#131418" : "#ffffff", 2.6], [GOLD, 1.4]]) {
+    pen.strokeStyle = colour;
+    pen.lineWidth = width;
+    (gold ?? []).forEach((l, t) => {
+      if (l < 0) return;
+      pen.beginPath();
+      pen.arc(left + (l + 0.5) * cell, top + (t + 0.5) * cell, Math.max(1.5, cell * 0.16), 0, 2 * Math.PI);
+      pen.stroke();
+    });
+  }
+  pen.lineWidth = 1;
 }
 
 export function cellAt(place, matrix, x, y) {

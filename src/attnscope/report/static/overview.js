@@ -1,10 +1,11 @@
 // What was asked, what was found, and every number behind it.
 
 import { drawing } from "./bytes.js";
-import { el, term } from "./dom.js";
-import { number, plural, word } from "./text.js";
+import { el, term, withTerms } from "./dom.js";
+import { number, plural, short, word } from "./text.js";
 import { sortable } from "./table.js";
 
+const MOST_SENTENCE = 240;
 const VERDICTS = { holds: "✓ holds", fails: "✗ fails", undecided: "? undecided" };
 const MEANINGS = {
   holds: "The measured numbers support the claim, by a rule that was fixed before any run.",
@@ -102,7 +103,7 @@ function recipeSection(data, recipe, runs) {
     el("h3", {}, word(recipe), runs.every((run) => run.scale === "quick") ? el("span", { className: "chip quick", tabIndex: 0, "data-meaning": "A smaller problem on the same code path; its verdicts never count." }, "quick run") : null),
     title ? el("p", { className: "asked" }, title[0].toUpperCase() + title.slice(1), ".") : null,
     pooled(runs),
-    claims.map(claimBlock),
+    claims.map((claim) => claimBlock(claim, data.glossary[claim.paper] ?? {})),
     figures(runs),
     runs.length > 1 ? sideBySide(data, recipe, runs) : null,
     runs.map((run) => runDetails(data, run, runs.length === 1)),
@@ -116,7 +117,7 @@ function pooled(runs) {
   return el("p", { className: "faint" }, "These runs are decided on together: where two have measured the same, the one of the later folder counts.");
 }
 
-function claimBlock(claim) {
+function claimBlock(claim, glossary) {
   const verdict = claim.quick ?? claim.verdict;
   const more = [
     ["Decided by", claim.decided],
@@ -133,11 +134,22 @@ function claimBlock(claim) {
       chip(verdict, claim.quick ? `quick, would say: ${VERDICTS[verdict]}` : VERDICTS[verdict]),
       " ",
       el("strong", {}, claim.id),
-      ` ${claim.statement} (${claim.where}).`,
+      " ",
+      withTerms(claim.statement, glossary),
+      ` (${claim.where}).`,
     ),
-    claim.evidence ? el("p", { className: "evidence" }, term("Evidence", "The numbers that the verdict rests on. Three in brackets are a value and the two ends of its 95 % interval."), ": ", word(claim.evidence, 1200), ".") : null,
+    evidence(claim.evidence),
     more.length ? el("details", {}, el("summary", {}, "How it was decided"), el("dl", {}, more.map(([name, text]) => [el("dt", {}, name), el("dd", {}, word(text, 2000))]))) : null,
   );
+}
+
+// A sentence where it is short, a line for each thing that was looked at where it is not.
+function evidence(pairs) {
+  if (!pairs.length) return null;
+  const heading = term("Evidence", "The numbers that the verdict rests on; \"0.4 (0.3 to 0.5)\" is a value and the two ends of its 95 % interval.");
+  const size = pairs.reduce((sum, [name, told]) => sum + name.length + told.length, 0);
+  if (size <= MOST_SENTENCE) return el("p", { className: "evidence" }, heading, ": ", pairs.map(([name, told], index) => [index ? "; " : "", word(name, 200), ": ", word(told, 400)]), ".");
+  return el("div", { className: "evidence" }, heading, ":", el("ul", {}, pairs.map(([name, told]) => el("li", {}, el("b", {}, word(name, 200)), ` ${short(told, 1200)}`))));
 }
 
 function figures(runs) {

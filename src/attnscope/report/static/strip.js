@@ -9,13 +9,19 @@ const LINE = 84;
 const ROW = 20;
 const LABELS = 74;
 const DASHES = [[], [6, 3], [2, 3], [8, 3, 2, 3]];
+export const LINE_NAMES = ["solid", "dashed", "dotted", "dash-dotted"];
+const LABEL_FONT = "12px system-ui, 'Liberation Sans', Arial, sans-serif";
+const MOST_LABEL = 30;
 
-// How many words a block has and how wide they are; blocks of one text are alike.
-export function blocks(count, room, gutter) {
+// How many words a block has, how wide they are, and how much room their labels take; blocks of one
+// text are about as long.
+export function blocks(count, room, labels, most) {
+  const gutter = Math.min(most, widest(labels) + 14);
   const cell = count > 120 ? 15 : Math.max(24, Math.min(54, Math.floor((room - gutter - 40) / count)));
   const fitting = Math.max(6, Math.floor((room - gutter - 40) / cell));
-  const size = Math.min(count, fitting);
-  return Array.from({ length: Math.ceil(count / size) }, (_, index) => ({
+  const lines = Math.ceil(count / fitting);
+  const size = Math.ceil(count / lines);
+  return Array.from({ length: lines }, (_, index) => ({
     from: index * size,
     to: Math.min(count, (index + 1) * size),
     cell,
@@ -23,7 +29,13 @@ export function blocks(count, room, gutter) {
   }));
 }
 
-// rows: {label, colour, values, ends}; lines: {colour, values, dash}.
+function widest(labels) {
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = LABEL_FONT;
+  return Math.ceil(Math.max(24, ...labels.map((label) => pen.measureText(short(label, MOST_LABEL)).width)));
+}
+
+// rows: {label, colour, values, ends}; lines: {label, colour, values, dash}.
 export function drawStrip(canvas, block, words, rows, lines, marked) {
   const { from, to, cell, gutter } = block;
   const top = lines.length ? LINE + 8 : 0;
@@ -48,8 +60,8 @@ export function drawStrip(canvas, block, words, rows, lines, marked) {
     pen.strokeRect(gutter - 0.5, y - 0.5, (to - from) * cell, ROW - 1);
     pen.fillStyle = inkOfPage();
     pen.textAlign = "right";
-    pen.font = "12px system-ui, 'Liberation Sans', Arial, sans-serif";
-    pen.fillText(short(row.label, 30), gutter - 6, y + ROW / 2 - 1);
+    pen.font = LABEL_FONT;
+    pen.fillText(short(row.label, MOST_LABEL), gutter - 6, y + ROW / 2 - 1);
     pen.textAlign = "left";
   });
   if (marked && marked.l >= from && marked.l < to) {
@@ -60,7 +72,7 @@ export function drawStrip(canvas, block, words, rows, lines, marked) {
 }
 
 function drawLines(pen, { from, to, cell, gutter }, lines) {
-  const y = (value) => 4 + (1 - value) * (LINE - 8);
+  const y = (value) => 7 + (1 - value) * (LINE - 14);
   const right = gutter + (to - from) * cell;
   pen.strokeStyle = isDark() ? "#45454d" : "#dcdce1";
   pen.fillStyle = inkOfPage();

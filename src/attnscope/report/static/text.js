@@ -4,10 +4,10 @@ import { el } from "./dom.js";
 
 export function number(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
-  if (Number.isInteger(value) && Math.abs(value) < 1e9) return value.toLocaleString("en");
+  if (Number.isInteger(value) && Math.abs(value) < 1e9) return value.toLocaleString("en").replace("-", "−");
   const size = Math.abs(value);
-  if (size >= 1e6 || (size < 1e-3 && size > 0)) return value.toExponential(1);
-  return String(Number(value.toPrecision(3)));
+  const text = size >= 1e6 || (size < 1e-3 && size > 0) ? value.toExponential(1) : String(Number(value.toPrecision(3)));
+  return text.replaceAll("-", "−");
 }
 
 // Characters that cannot be seen, or that turn the direction of a line, by their names.

@@ -24,10 +24,12 @@ export class TrajectoriesView {
     this.kind = el("select", { id: "plane-name", onchange: () => this.draw() });
     this.search = el("input", { id: "search", type: "search", placeholder: "find a word", autocomplete: "off", oninput: () => this.find() });
     this.matches = el("span", { className: "said", role: "status" });
+    this.meaning = el("p", { className: "faint" });
     this.grid = el("div", { className: "planes" });
     this.root.replaceChildren(
       el("p", { className: "asked" }, "States of a trained model, split into what they say about time and about words, in their first two principal components; and word types by their scores. Point at a point for its name."),
       el("div", { className: "controls" }, labelled("run", this.select), labelled("what", this.kind), labelled("search", this.search), this.matches),
+      this.meaning,
       this.grid,
     );
     this.fill();
@@ -46,6 +48,7 @@ export class TrajectoriesView {
   async draw(all = false) {
     if (!this.grid) return;
     const chosen = this.planes().filter((plane) => plane.name === this.kind.value);
+    this.meaning.textContent = chosen[0]?.meaning ?? "";
     this.shown = all ? chosen : chosen.slice(0, AT_ONCE);
     const targets = this.shown.map(() => el("div", { className: "chart" }));
     this.grid.replaceChildren(
