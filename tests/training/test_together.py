@@ -17,7 +17,7 @@ from attnscope.models.architectures import AO, VED
 from attnscope.models.attentions import DotProduct
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
-from attnscope.models.encoders import Concat, Recurrent, Residual
+from attnscope.models.encoders import Concat, Recurrent, Residual, WordStates
 from attnscope.models.intervention import Permuted
 from attnscope.runs.tensors import load_arrays
 from attnscope.runs.unit import UnitFolder
@@ -187,6 +187,19 @@ def test_on_a_gpu_seeds_are_cut_for_idle_processes_alone_and_never_into_single_o
     assert sizes(ten(7), 16) == [2] * 5
     assert sizes(ten(7, 8, 9), 2) == [10] * 3
     assert sizes(ten(7, 8), 4) == [5] * 4
+
+
+def test_on_a_gpu_long_texts_are_cut_into_programs_that_its_memory_holds(seeds, monkeypatch):
+    units = on_a_gpu(
+        seeds(range(6), ClassifierSpec(encoder=WordStates()), GrammarSentiment(), batch_size=4)
+    )
+    longest = max(len(example.inputs) for example in GrammarSentiment().training_examples)
+    monkeypatch.setattr(together, "_POSITIONS", 2 * 4 * longest)
+    assert sizes(units, 1) == [2, 2, 2]
+    monkeypatch.setattr(together, "_POSITIONS", 6 * 4 * longest)
+    assert sizes(units, 1) == [6]
+    monkeypatch.setattr(together, "_POSITIONS", 6 * 4 * longest - 1)
+    assert sizes(units, 1) == [3, 3]
 
 
 def test_seeds_with_dropout_are_one_group(droppers):

@@ -59,6 +59,11 @@ class Corpus(Source):
         chosen = drawn[turn * size : (turn + 1) * size].tolist()
         return collate([self.training_examples[index] for index in chosen])
 
+    @property
+    def widest_input(self) -> int:
+        """The most input positions of a training example."""
+        return max(self._training_lengths)
+
     @cached_property
     def _training_lengths(self) -> array[int]:
         # Not NumPy's array, whose comparison is no truth value: sources are compared.

@@ -42,6 +42,11 @@ class Source(Spec):
     def training_batch(self, seed: int, step: int, size: int) -> Batch:
         """Return the batch of a training step."""
 
+    @property
+    def widest_input(self) -> int:
+        """The most input positions that an example to train on has; of a task, as it is drawn."""
+        return self.training_batch(0, 0, 1).inputs.shape[1]
+
     @abstractmethod
     def evaluation_batch(self, count: int, split: str = "val") -> Batch:
         """Return ``count`` examples of a split (fewer if there are fewer).

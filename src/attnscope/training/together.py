@@ -50,9 +50,10 @@ def groups(units: Sequence[Unit], jobs: int) -> list[list[Unit]]:
 
     On a CPU all units of a program are cut into as many parts as give each of ``jobs`` processes
     the same number of them: ten seeds for two processes are twice five. On a GPU ten units take
-    about as long as one, and are cut only for processes that would have nothing to do; there units
-    that differ in a number such as λ are put together as well. Those of one seed stand side by
-    side, so that a cut leaves as few seeds as may be to be drawn on both sides.
+    about as long as one, and are cut only for processes that would have nothing to do, or where
+    long texts would fill its memory; there units that differ in a number such as λ are put together
+    as well. Those of one seed stand side by side, so that a cut leaves as few seeds as may be to be
+    drawn on both sides.
     """
     programs: dict[str, dict[int, list[Unit]]] = {}
     for unit in units:
@@ -62,15 +63,26 @@ def groups(units: Sequence[Unit], jobs: int) -> list[list[Unit]]:
     return [
         part
         for members in alike
-        for part in _cut(members, _PARTS[members[0].device](len(members), jobs, max(several, 1)))
+        for part in _cut(members, _PARTS[members[0].device](members, jobs, max(several, 1)))
     ]
 
 
+# Input positions that a GPU reads in one step of a program, at most; with an LSTM's states and
+# their gradients these are some 9 GB.
+_POSITIONS = 2**19
+
+
+def _parts_on_a_gpu(units: Sequence[Unit], jobs: int, programs: int) -> int:
+    # A unit by itself would go without what stacked ones have (`attnscope.training.recorded`).
+    for_idle_processes = min(len(units) // 2, jobs // programs)
+    positions = len(units) * units[0].training.batch_size * units[0].source.widest_input
+    return max(1, for_idle_processes, math.ceil(positions / _POSITIONS))
+
+
 # In how many parts the units of one of several programs are cut for so many processes, by device.
-# On a GPU a unit by itself would go without what stacked ones have (`attnscope.training.recorded`).
-_PARTS: dict[str, Callable[[int, int, int], int]] = {
+_PARTS: dict[str, Callable[[Sequence[Unit], int, int], int]] = {
     "cpu": lambda units, jobs, programs: jobs // math.gcd(jobs, programs),
-    "cuda": lambda units, jobs, programs: max(1, min(units // 2, jobs // programs)),
+    "cuda": _parts_on_a_gpu,
 }
 
 
