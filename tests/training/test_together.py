@@ -30,7 +30,7 @@ from attnscope.training.optimizer import Adagrad, Adam, AitkenAdam
 from attnscope.training.progress import Silent
 from attnscope.training.regulariser import DirectionProduct, SquaredNorm, Tying
 from attnscope.training.spread import Workers, train_units
-from attnscope.training.together import groups, train_together
+from attnscope.training.together import groups, is_program, train_together
 
 SOURCE = OneToOne(shortest=2, longest=4)
 MODEL = EncoderDecoderSpec(hidden=5)
@@ -187,6 +187,18 @@ def test_on_a_gpu_seeds_are_cut_for_idle_processes_alone_and_never_into_single_o
     assert sizes(ten(7), 16) == [2] * 5
     assert sizes(ten(7, 8, 9), 2) == [10] * 3
     assert sizes(ten(7, 8), 4) == [5] * 4
+
+
+def test_a_unit_by_itself_is_a_program_where_its_steps_are_recorded(seeds, dropping):
+    units = seeds((1,), dropping, GrammarSentiment())
+    masked = seeds((1,), dropping, GrammarSentiment(), objective=(Likelihood(), MaskedWords()))
+    assert is_program(on_a_gpu(units))
+    assert not is_program(units)
+    assert not is_program(on_a_gpu(masked))
+
+
+def test_a_program_of_one_unit_is_that_unit(droppers, tmp_path):
+    compare_with_one_by_one(droppers[:1], tmp_path, atol=1e-12)
 
 
 def test_on_a_gpu_long_texts_are_cut_into_programs_that_its_memory_holds(seeds, monkeypatch):

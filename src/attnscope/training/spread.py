@@ -24,7 +24,7 @@ from typing import Any
 from attnscope.errors import AttnscopeError, UnitLocked
 from attnscope.training.loop import train_unit
 from attnscope.training.progress import Progress, Silent
-from attnscope.training.together import groups, train_together
+from attnscope.training.together import groups, is_program, train_together
 from attnscope.training.trained import TrainedUnit
 from attnscope.training.unit import Unit
 
@@ -180,7 +180,7 @@ def _attempt_group(
     report: Callable[[int], None],
     note: Callable[[str], None],
 ) -> list[Outcome]:
-    if len(units) == 1:
+    if not is_program(units):
         return [_attempt(units[0], workspace, report, note)]
     try:
         errors = train_together(units, workspace, report, note)

@@ -73,7 +73,6 @@ _POSITIONS = 2**19
 
 
 def _parts_on_a_gpu(units: Sequence[Unit], jobs: int, programs: int) -> int:
-    # A unit by itself would go without what stacked ones have (`attnscope.training.recorded`).
     for_idle_processes = min(len(units) // 2, jobs // programs)
     positions = len(units) * units[0].training.batch_size * units[0].source.widest_input
     return max(1, for_idle_processes, math.ceil(positions / _POSITIONS))
@@ -86,9 +85,21 @@ _PARTS: dict[str, Callable[[Sequence[Unit], int, int], int]] = {
 }
 
 
+def is_program(units: Sequence[Unit]) -> bool:
+    """Whether units of a group train as one program.
+
+    On a GPU so does one by itself, if it can: its steps are recorded then.
+    """
+    return len(units) > 1 or (units[0].device == "cuda" and _stackable(units[0]))
+
+
+def _stackable(unit: Unit) -> bool:
+    on_this_device = unit.device in unit.model.stackable_on
+    return on_this_device and all(term.stackable for term in unit.training.objective)
+
+
 def _likeness(unit: Unit) -> str:
-    terms = unit.training.objective
-    if unit.device in unit.model.stackable_on and all(term.stackable for term in terms):
+    if _stackable(unit):
         unit = unit.model_copy(update={"seed": 0, "model": _PROGRAMS[unit.device](unit.model)})
     return fingerprint(unit.config())
 
