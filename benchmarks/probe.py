@@ -9,13 +9,13 @@ only makes the states is taken off its peak.
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 
 import torch
+from decomposition import peak
 from torch import Tensor, nn
 
 from attnscope.data.batch import Batch, Example, collate
@@ -102,23 +102,23 @@ def probe(way: str) -> None:
         start = time.perf_counter()
         WAYS[way](model, trace)
         seconds += time.perf_counter() - start
-    print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    print(seconds, peak())
 
 
 def measured(way: str) -> tuple[float, float]:
     """Return what a process of its own prints."""
     command = [sys.executable, __file__, way]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    seconds, peak = done.stdout.split()
-    return float(seconds), float(peak)
+    seconds, most = done.stdout.split()
+    return float(seconds), float(most)
 
 
 def main() -> int:
     """Print both ratios and return the exit code."""
     _, base = measured("nothing")
     (slow, large), (quick, small) = measured("plain"), measured("package")
-    for way, seconds, peak in (("plain", slow, large), ("package", quick, small)):
-        print(f"{way}: {seconds:.1f} s, {peak - base:.0f} MiB over {base:.0f}")
+    for way, seconds, most in (("plain", slow, large), ("package", quick, small)):
+        print(f"{way}: {seconds:.1f} s, {most - base:.0f} MiB over {base:.0f}")
     memory, time_taken = (small - base) / (large - base), quick / slow
     print(f"probe: {memory:.3f} of the memory (at most {MEMORY})")
     print(f"probe: {time_taken:.2f} of the time (at most {TIME})")
