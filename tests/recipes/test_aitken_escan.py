@@ -618,3 +618,13 @@ def test_a_run_of_which_no_network_is_accepted_says_so_and_draws_its_accuracies(
     assert rates
     assert set(rates) == {0.0}
     assert draw(done.folder)[0]
+
+
+@pytest.mark.parametrize("recipe", ["aitken/fig3", "aitken/fig6"])
+def test_phrases_with_marks_are_measured_and_drawn(recipe: str, tmp_path: Path) -> None:
+    few = {"escan_steps": 2, "hidden": 4, "samples": 20, "examples": 4, "seeds": 1}
+    marked = {"separator": "marked", "longest_output": 10, "longest_input": 14}
+    done = run(recipe, few | marked, quick=True, device="cpu", jobs=1, out=tmp_path)
+    assert done.result.select("word_accuracy")
+    assert not done.notice
+    assert any(path.suffix == ".svg" for path in done.figures)

@@ -78,6 +78,7 @@ WORDS: Final[dict[str, str]] = {
     "and": "#8FAF62",
     "twice": "#56B4E9",
     "<eos>": NEUTRAL,
+    "<.>": "#000000",
 }
 """Colour of each word of eSCAN; its translation (`TRANSLATED`) has the same.
 

@@ -91,7 +91,9 @@ def plane_panel(
         for (point, word, _), (x, y) in places.items()
         if point != "origin"
     ]
-    panel = Panel(Axis("PC 1"), Axis("PC 2"), colours, title, labels="legend")
+    groups = {value["group"] for value in values}
+    shown = {word: colour for word, colour in colours.items() if word in groups}
+    panel = Panel(Axis("PC 1"), Axis("PC 2"), shown, title, labels="legend")
     y = y_channel(panel.y)
     dots, crosses, ends = (
         [value for value in values if value["point"] == point]
