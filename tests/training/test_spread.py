@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import fcntl
+import multiprocessing
 import subprocess
 import sys
+from typing import Literal
 
 import pytest
+import torch
 
 from attnscope.errors import AttnscopeError
 from attnscope.training.loop import train_unit
+from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import Adam
 from attnscope.training.progress import Silent
 from attnscope.training.spread import Workers, train_units
@@ -203,3 +207,32 @@ def test_what_a_script_defines_can_be_trained_side_by_side(tmp_path):
     lines = run_script(tmp_path, SCRIPT + OWN_TASK + guarded).splitlines()
     assert lines[-1] == "2"
     assert len(list((tmp_path / "runs" / "units").iterdir())) == 2
+
+
+class Hungry(Likelihood):
+    """Finds a GPU full: always, or only beside other processes."""
+
+    kind: Literal["hungry"] = "hungry"
+    always: bool = False
+
+    def __call__(self, model, batch, trace, generator):
+        if self.always or multiprocessing.parent_process() is not None:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 MiB. Much more.")
+        return super().__call__(model, batch, trace, generator)
+
+
+def test_units_that_find_no_memory_beside_others_are_trained_after_them(tiny, tmp_path):
+    units = [tiny(seed=0), tiny(seed=1, objective=(Hungry(),)), tiny(seed=2)]
+    progress = Counted()
+    trained = train_units(units, tmp_path, 2, progress)
+    assert all(unit.folder.finished()[0] for unit in trained)
+    assert ["1 units did not fit" in note for note in progress.notes] == [True]
+    assert progress.done[-1] == units[1].folder(tmp_path).name
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_unit_that_never_finds_memory_fails_in_one_sentence(tiny, tmp_path, jobs):
+    units = [tiny(seed=0, objective=(Hungry(always=True),)), tiny(seed=1)]
+    with pytest.raises(AttnscopeError, match=r"1 of 2.*memory was full: CUDA out of memory\.$"):
+        train_units(units, tmp_path, jobs)
+    assert units[1].folder(tmp_path).finished()[0]

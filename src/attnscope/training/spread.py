@@ -2,12 +2,14 @@
 
 Units that differ in nothing but their seed, or on a GPU in a number such as λ, share a process, as
 one program, where their model can.
-Units that another command is training are left to it and waited for at the end. A unit that fails
+Units that another command is training are left to it and waited for at the end. Units that do not
+fit into a GPU's memory beside the others are tried once more when these are done. A unit that fails
 does not stop the others.
 """
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import pickle
@@ -20,6 +22,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import torch
 
 from attnscope.errors import AttnscopeError, UnitLocked
 from attnscope.training.loop import train_unit
@@ -61,6 +65,9 @@ class Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._end_processes()
+
+    def _end_processes(self) -> None:
         for process in self._processes:
             process.terminate()
             process.join()
@@ -91,16 +98,29 @@ class Workers:
 
     def _train(self, units: list[Unit], progress: Progress) -> tuple[list[str], list[Unit]]:
         work = groups(units, self.jobs)
-        outcomes = self._side_by_side if min(self.jobs, len(work)) > 1 else self._in_turn
-        failures, locked = [], []
-        for unit, status, message in outcomes(work, progress):
+        several = min(self.jobs, len(work)) > 1
+        outcomes = self._side_by_side if several else self._in_turn
+        told = list(self._noted(outcomes(work, progress), progress))
+        crowded = [unit for unit, status, _ in told if status == "crowded"]
+        if crowded and several:
+            progress.note(
+                f"{len(crowded)} units did not fit into the GPU's memory beside the others and are "
+                "trained by themselves now; a smaller --jobs avoids it."
+            )
+            self._end_processes()
+            again = self._in_turn(groups(crowded, 1), progress)
+            told = [one for one in told if one[1] != "crowded"]
+            told += self._noted(again, progress)
+        locked = [unit for unit, status, _ in told if status == "locked"]
+        failures = [message for _, status, message in told if status in ("crowded", "failed")]
+        return failures, locked
+
+    @staticmethod
+    def _noted(outcomes: Iterator[Told], progress: Progress) -> Iterator[Told]:
+        for unit, status, message in outcomes:
             if status == "finished":
                 progress.finished(message)
-            elif status == "locked":
-                locked.append(unit)
-            else:
-                failures.append(message)
-        return failures, locked
+            yield unit, status, message
 
     def _in_turn(self, work: list[list[Unit]], progress: Progress) -> Iterator[Told]:
         for group in work:
@@ -149,7 +169,7 @@ class Workers:
                     ) from None
 
 
-Outcome = tuple[str, str]  # finished, locked or failed; and a name or a sentence
+Outcome = tuple[str, str]  # finished, locked, crowded or failed; and a name or a sentence
 Told = tuple[Unit, str, str]
 
 
@@ -170,7 +190,7 @@ def _attempt(
 ) -> Outcome:
     try:
         return "finished", train_unit(unit, workspace, report, note, wait=wait).name
-    except AttnscopeError as error:
+    except (AttnscopeError, torch.OutOfMemoryError) as error:
         return _unfinished(error)
 
 
@@ -184,7 +204,7 @@ def _attempt_group(
         return [_attempt(units[0], workspace, report, note)]
     try:
         errors = train_together(units, workspace, report, note)
-    except AttnscopeError as error:
+    except (AttnscopeError, torch.OutOfMemoryError) as error:
         return [_unfinished(error)] * len(units)
     return [
         ("finished", unit.folder(workspace).name) if error is None else _unfinished(error)
@@ -192,7 +212,9 @@ def _attempt_group(
     ]
 
 
-def _unfinished(error: AttnscopeError) -> Outcome:
+def _unfinished(error: Exception) -> Outcome:
+    if isinstance(error, torch.OutOfMemoryError):
+        return "crowded", f"The GPU's memory was full: {str(error).partition('. ')[0]}."
     return "locked" if isinstance(error, UnitLocked) else "failed", str(error)
 
 
@@ -242,7 +264,15 @@ def _work(todo: Any, told: Any, workspace: Path) -> None:
         except Exception as error:
             outcomes = [("failed", f"{type(error).__name__}: {error}")] * len(group)
         report.send()
+        _give_back_memory()
         told.put(("ended", outcomes, index))
+
+
+def _give_back_memory() -> None:
+    """Leave a GPU's memory to other processes: one keeps what it no longer uses otherwise."""
+    if torch.cuda.is_initialized():
+        gc.collect()  # Graphs, and what they hold, are in cycles.
+        torch.cuda.empty_cache()
 
 
 def _end_with_parent() -> None:
