@@ -57,7 +57,10 @@ def find_vectors(path: str | Path) -> Path:
         if place.exists():
             return place
     hint = "" if folder else " (set ATTNSCOPE_DATA to look up names in a data folder)"
-    raise UsageError(f"There are no word vectors at {' or '.join(map(str, places))}{hint}.")
+    raise UsageError(
+        f"There are no word vectors at {' or '.join(map(str, places))}{hint}; "
+        "vectors= with nothing after it starts from random ones."
+    )
 
 
 def digest_of_vectors(path: str | Path) -> str:

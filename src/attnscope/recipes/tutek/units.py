@@ -17,7 +17,7 @@ from pydantic import Field
 
 from attnscope.data.corpus import Corpus
 from attnscope.data.text import open_text
-from attnscope.data.vectors import digest_of_vectors, find_vectors
+from attnscope.data.vectors import digest_of_vectors
 from attnscope.errors import UsageError
 from attnscope.models.attentions import (
     Additive,
@@ -52,15 +52,6 @@ Weights = Annotated[tuple[Annotated[float, Field(gt=0)], ...], Several, EachOnce
 Attentions = Annotated[tuple[Literal["additive", "dot"], ...], Several, EachOnce]
 
 
-def vectors_here() -> str:
-    """Return the word vectors to start from: the shared ones where they are, else none."""
-    try:
-        find_vectors(VECTORS)
-    except UsageError:
-        return ""
-    return VECTORS
-
-
 class TutekConfig(CorporaSettings):
     """Settings that all of tutek's recipes share; the defaults are the paper's unless they say."""
 
@@ -74,7 +65,7 @@ class TutekConfig(CorporaSettings):
     # The paper's vectors have 300 numbers; these have 100, and one fixed orthonormal map makes them
     # as wide as the states. Frozen in every model, as the text says of the one with masked words:
     # tying could otherwise move the words instead of the states.
-    vectors: str = Field(default_factory=vectors_here)  # empty: random
+    vectors: str = VECTORS  # empty: random
     # Eq. 11 with the query of appendix C; unit-length is the authors' later code: keys of length 1,
     # not scaled.
     dot: Literal["scaled", "unit-length"] = "scaled"
