@@ -218,6 +218,15 @@ def test_scores_on_another_corpus_decide_nothing_and_stand_beside():
     assert "mine" in decided.evidence
 
 
+@pytest.mark.parametrize("claim", ["gap", "polarity-sign", "healthy-polarity", "regulariser"])
+def test_a_corpus_without_the_claims_measurements_is_not_named_beside(claim: str):
+    assert CORPORA[3] not in decide(f"sunlu.{claim}", "sunlu/scores", words()).evidence
+
+
+def test_the_claim_on_three_classes_names_no_corpus_of_two():
+    assert list(decide("sunlu.multiclass", "sunlu/scores", words()).evidence) == [CORPORA[3]]
+
+
 # Weights.
 
 

@@ -61,6 +61,13 @@ def test_a_full_run_decides_and_a_quick_one_never_does() -> None:
     assert (quick.verdict, quick.quick) == ("undecided", "holds")
 
 
+def test_the_setting_of_a_figure_without_numbers_is_not_a_printed_result() -> None:
+    rows = (Measurement(name="AUC(attention)", dataset="sunlu-sst", value=0.8, n=1),)
+    scores = result(12).model_copy(update={"recipe": "sunlu/scores", "measurements": rows})
+    assert verdict_of([scores], "sunlu.polarity-sign").published == ()
+    assert verdict_of([result(12)]).published != ()
+
+
 def test_a_quick_run_beside_a_full_one_changes_nothing() -> None:
     assert verdict_of([result(12), result(20, "quick")]) == verdict_of([result(12)])
 

@@ -132,6 +132,9 @@ _QUICK = "Only a quick run was made; quick runs never decide."
 # How the catalogue's places are spelled in the published figures.
 _PLACES = {r"Fig (\d+)": "fig{}", r"§(\d+(?:\.\d+)?)": "text-s{}", r"(?<!\w)A\.(\d+)": "text-A.{}"}
 
+# Notes of published figures that are no result: examples, and settings of a figure without numbers.
+_NO_RESULTS = ("illustrat", "worked", "no values printed")
+
 
 def _printed(entry: CatalogueEntry) -> tuple[str, ...]:
     tables = {
@@ -142,7 +145,7 @@ def _printed(entry: CatalogueEntry) -> tuple[str, ...]:
     return tuple(
         f"{row.dataset}: {row.metric} = {row.value:g} {row.unit}"
         for row in published(entry.paper)
-        if row.table in tables and "illustrat" not in row.note and "worked" not in row.note
+        if row.table in tables and not any(words in row.note for words in _NO_RESULTS)
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from attnscope.claims.decide import Verdict, about_equal, above, all_of, below, verdict
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
+from attnscope.data.token_groups import NEUTRAL
 from attnscope.recipes.sunlu.flow_claims import dot_products
 from attnscope.recipes.sunlu.shared_claims import (
     IMDB,
@@ -24,7 +25,6 @@ from attnscope.runs.result import Measurement
 
 _TEN, _HUNDRED = 10.0, 100.0
 _DOT_SEEDS, _AGREEING = 10, 0.9
-POLAR = ("negative", "positive")
 Rule = Callable[[Pool, str], tuple[Verdict, Any]]
 
 
@@ -36,7 +36,11 @@ def _each(
     deciding = wanted(pool, "AUC(attention)", corpora)
     every = dict.fromkeys([*deciding, *pool.datasets("AUC(attention)")])
     found = {name: rule(pool, name) for name in every}
-    evidence = {name: told for name, (_, told) in found.items()}
+    evidence = {
+        name: told or "not measured"
+        for name, (_, told) in found.items()
+        if told or name in deciding
+    }
     enough = [
         min((len(row.seeds) for row in pool.select("AUC(attention)", name)), default=0)
         for name in deciding
@@ -71,7 +75,7 @@ def polarity_sign(pool: Pool) -> Decision:
         auc = _cell(pool, "AUC(polarity)", dataset, group="positive against negative")
         share = _cell(pool, "neutral_share", dataset)
         if auc is None or share is None:
-            return Verdict.UNDECIDED, "not measured"
+            return Verdict.UNDECIDED, ""
         ends = interval_of(auc)
         apart = verdict(ends.low >= 0.95, ends.high < 0.95)
         told = f"AUC {shown(auc, 3)}, neutral over polar {shown(share, 3)}"
@@ -87,8 +91,13 @@ def attention_polar(pool: Pool) -> Decision:
 
 def multiclass(pool: Pool) -> Decision:
     """Decide sunlu.multiclass."""
+
+    def rule(pool: Pool, dataset: str) -> tuple[Verdict, Any]:
+        over, told = _over_neutral(pool, dataset)
+        return over, told if len(told) > 2 else {}
+
     also = "the rule of three classes' groups is the one nearest to the supplement's sizes"
-    return _each(pool, (NEWS_2,), _over_neutral, "20News II, three seeds", also=also)
+    return _each(pool, (NEWS_2,), rule, "20News II, three seeds", also=also)
 
 
 def additive(pool: Pool) -> Decision:
@@ -114,7 +123,7 @@ def gap(pool: Pool) -> Decision:
         rows = [row for row in pool.select("gap", dataset, **axes) if "VW" in row.found]
         sizes = [_cell(pool, "gap_size", dataset, **{"lambda": x}) for x in (_TEN, _HUNDRED)]
         if len(rows) < pool.needed(_DOT_SEEDS) or None in sizes:
-            return Verdict.UNDECIDED, f"{len(rows)} seeds"
+            return Verdict.UNDECIDED, f"{len(rows)} seeds" if rows else ""
         small, large = (row.value or 0.0 for row in sizes if row is not None)
         agree = {name: _agreeing(rows, name) for name in ("VW", "VW at the start")}
         told = (
@@ -139,7 +148,7 @@ def healthy_polarity(pool: Pool) -> Decision:
             for name in ("polarity", "attention")
         )
         if s is None or a is None:
-            return Verdict.UNDECIDED, "not measured"
+            return Verdict.UNDECIDED, ""
         told = f"|s| ratio {shown(s, 2)}, |a| ratio {shown(a, 2)}"
         stays, shrinks = interval_of(s), interval_of(a)
         parts = [
@@ -157,13 +166,18 @@ def regulariser(pool: Pool) -> Decision:
     def rule(pool: Pool, dataset: str) -> tuple[Verdict, Any]:
         rows = [row for row in pool.select("accuracy_change", dataset, **{"lambda": _HUNDRED})]
         if not rows:
-            return Verdict.UNDECIDED, "not measured"
+            return Verdict.UNDECIDED, ""
         axes = {"lambda": _HUNDRED, "penalty": rows[-1].axes["penalty"]}
         over, told = _over_neutral(pool, dataset, **axes)
-        means = [_cell(pool, "mean(attention)", dataset, group=g, **axes) for g in POLAR]
-        signs = [above(interval_of(row)) if row else Verdict.UNDECIDED for row in means]
+        given = {"model": "DP", "reading": "alone"} | axes
+        means = {
+            row.axes["group"]: row
+            for row in pool.select("mean(attention)", dataset, **given)
+            if row.axes["group"] != NEUTRAL
+        }
+        signs = [above(interval_of(row)) for row in means.values()]
         evidence: dict[str, Any] = dict(told)
-        evidence |= {f"mean a, {g}": shown(row, 3) for g, row in zip(POLAR, means, strict=True)}
+        evidence |= {f"mean a, {group}": shown(row, 3) for group, row in means.items()}
         evidence["accuracy change"] = shown(rows[-1])
         about = about_equal(interval_of(rows[-1]), 2.0)
         return all_of([over, *signs, about]), evidence
