@@ -16,6 +16,7 @@ from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.models.intervention import Uniform
 from attnscope.training import recorded
 from attnscope.training.loop import repeatable
+from attnscope.training.masking import MaskedWords
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import AitkenAdam
 from attnscope.training.prepared import PreparedMasks
@@ -26,6 +27,7 @@ from attnscope.training.together import train_together
 
 SEEDS = (4, 0, 9)
 TERMS = (Likelihood(), SquaredNorm(weight=1e-3))
+MASKED = (Likelihood(), MaskedWords(weight=0.3).in_program())
 TEXT, LABELLED = GrammarTranslation(), GrammarSentiment()
 SPECS = {
     "aed": EncoderDecoderSpec(hidden=5),
@@ -77,7 +79,8 @@ def batches(step, source=TEXT, size=6, seeds=SEEDS):
 
 def updates(gradients, models, steps, source):
     """Train, and return the losses of all steps and the parameters after them."""
-    optimizer, masks = AitkenAdam(clip=0.5).build_stacked(models), PreparedMasks(models)
+    optimizer = AitkenAdam(clip=0.5).build_stacked(models)
+    masks = PreparedMasks(models, gradients.terms)
     losses, seeds = [], SEEDS[: models.reads.unique().numel()]
     for step in range(steps):
         given = batches(step, source, seeds=seeds)
@@ -88,7 +91,7 @@ def updates(gradients, models, steps, source):
     return torch.stack(losses), models.parameters
 
 
-def both(spec, graphs, steps, device="cpu", source=TEXT):
+def both(spec, graphs, steps, device="cpu", source=TEXT, terms=TERMS):
     """Train without and with recordings from the same start; of several specs two seeds each."""
     several = isinstance(spec, list)
     cells = list(product(spec, SEEDS[:2]) if several else product([spec], SEEDS))
@@ -100,8 +103,8 @@ def both(spec, graphs, steps, device="cpu", source=TEXT):
     if isinstance(graphs, PretendedGraphs):
         graphs.models = other
     return (
-        updates(Gradients(plain, TERMS), plain, steps, source),
-        updates(RecordedGradients(other, TERMS, graphs=graphs), other, steps, source),
+        updates(Gradients(plain, terms), plain, steps, source),
+        updates(RecordedGradients(other, terms, graphs=graphs), other, steps, source),
     )
 
 
@@ -129,6 +132,12 @@ def test_recorded_steps_take_their_own_masks(monkeypatch, dropping):
     assert_alike(graphs, *both(dropping, graphs, 20, source=LABELLED))
 
 
+def test_recorded_steps_choose_their_own_words_to_mask(monkeypatch, dropping):
+    monkeypatch.setattr(recorded, "_WARM", 1)
+    graphs, spec = PretendedGraphs(), dropping.model_copy(update={"embedding": 4})
+    assert_alike(graphs, *both(spec, graphs, 20, source=LABELLED, terms=MASKED))
+
+
 def test_recorded_steps_of_several_lambda_read_the_batches_of_their_seed(monkeypatch, scales):
     monkeypatch.setattr(recorded, "_WARM", 1)
     graphs = PretendedGraphs()
@@ -150,7 +159,7 @@ def test_all_graphs_leave_the_gradients_in_one_place(monkeypatch):
 def test_a_query_that_uniform_attention_does_not_ask_has_no_gradient(scales):
     models = stack([model.build(LABELLED, 0) for model in scales], [0, 0, 0])
     uniform = {"cross": Uniform()}
-    gradients = RecordedGradients(models, TERMS[:1], uniform, PretendedGraphs())
+    gradients = RecordedGradients(models, TERMS[:1], uniform, graphs=PretendedGraphs())
     for step in range(2):
         gradients(stack_batches(batches(step, LABELLED, seeds=[0])))
     assert models.parameters["attention.query.weight"].grad is None
@@ -244,10 +253,15 @@ def test_a_cuda_graph_of_several_lambda_reads_the_batches_of_their_seed(scales):
     have_the_steps_of_the_cpu(scales)
 
 
-def have_the_steps_of_the_cpu(spec):
+@on_a_gpu
+def test_a_cuda_graph_chooses_the_words_to_mask_of_each_step(dropping):
+    have_the_steps_of_the_cpu(dropping.model_copy(update={"embedding": 4}), MASKED)
+
+
+def have_the_steps_of_the_cpu(spec, terms=TERMS):
     with repeatable("cuda"):
-        (losses, parameters), (found, others) = both(spec, None, 20, "cuda", LABELLED)
-        (expected, _), _ = both(spec, PretendedGraphs(), 20, "cpu", LABELLED)
+        (losses, parameters), (found, others) = both(spec, None, 20, "cuda", LABELLED, terms)
+        (expected, _), _ = both(spec, PretendedGraphs(), 20, "cpu", LABELLED, terms)
     torch.testing.assert_close(found, losses, rtol=0, atol=1e-12)
     torch.testing.assert_close(found.cpu(), expected, rtol=0, atol=1e-9)
     for name, parameter in parameters.items():

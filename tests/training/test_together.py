@@ -26,7 +26,7 @@ from attnscope.training import loop, stacked, together
 from attnscope.training.loop import train_unit
 from attnscope.training.masking import MaskedWords
 from attnscope.training.objective import Likelihood
-from attnscope.training.optimizer import Adagrad, Adam, AitkenAdam
+from attnscope.training.optimizer import Adagrad, Adam, AitkenAdam, Sgd
 from attnscope.training.progress import Silent
 from attnscope.training.regulariser import DirectionProduct, SquaredNorm, Tying
 from attnscope.training.spread import Workers, train_units
@@ -191,10 +191,10 @@ def test_on_a_gpu_seeds_are_cut_for_idle_processes_alone_and_never_into_single_o
 
 def test_a_unit_by_itself_is_a_program_where_its_steps_are_recorded(seeds, dropping):
     units = seeds((1,), dropping, GrammarSentiment())
-    masked = seeds((1,), dropping, GrammarSentiment(), objective=(Likelihood(), MaskedWords()))
+    gru = ClassifierSpec(encoder=Recurrent(hidden=2, cell="gru"))
     assert is_program(on_a_gpu(units))
     assert not is_program(units)
-    assert not is_program(on_a_gpu(masked))
+    assert not is_program(on_a_gpu(seeds((1,), gru, GrammarSentiment())))
 
 
 def test_a_program_of_one_unit_is_that_unit(droppers, tmp_path):
@@ -244,19 +244,40 @@ def by_seed(scaled):
 def test_units_of_several_lambda_that_differ_in_more_are_kept_apart(seeds, scales):
     few = {"source": GrammarSentiment(), "count": (4, 0)}
     alike = [unit for model in scales for unit in seeds(model=model, **few)]
-    penalised = seeds(model=scales[0], objective=(Likelihood(), SquaredNorm(weight=0.5)), **few)
+    unpenalised = seeds(model=scales[0], objective=(Likelihood(),), **few)
     wider = seeds(model=scales[0].model_copy(update={"embedding": 6}), **few)
     gru = Recurrent(hidden=2, cell="gru")
     recurrent = seeds(model=scales[0].model_copy(update={"encoder": gru}), **few)
-    parts = [on_a_gpu(units) for units in (alike, penalised, wider, recurrent)]
+    parts = [on_a_gpu(units) for units in (alike, unpenalised, wider, recurrent)]
     made = groups(list(itertools.chain(*parts)), 1)
     assert [len(group) for group in made] == [6, 2, 2, 1, 1]
     assert made[1:] == [*parts[1:3], *([unit] for unit in parts[3])]
 
 
-def test_seeds_with_masked_words_make_no_group(seeds, dropping):
-    units = seeds(model=dropping, source=GrammarSentiment(), objective=(MaskedWords(),))
-    assert sizes(units, 1) == [1, 1, 1]
+def weighted(seeds, model, term, **more):
+    """Make units with a term of three weights, each with two seeds."""
+    settings = {"source": GrammarSentiment(), "dtype": "float64"} | more
+    return [
+        unit
+        for weight in (0.1, 1.0, 7.0)
+        for unit in seeds((4, 0), model, objective=(Likelihood(), term(weight=weight)), **settings)
+    ]
+
+
+def test_units_that_differ_in_a_terms_weight_are_one_group_on_a_gpu_alone(seeds, dropping):
+    units = weighted(seeds, dropping, SquaredNorm)
+    assert groups(on_a_gpu(units), 1) == [by_seed(on_a_gpu(units))]
+    for group in groups(units, 1):
+        assert len({unit.training.objective for unit in group}) == 1
+
+
+@pytest.mark.parametrize("term", [SquaredNorm, MaskedWords])
+def test_units_of_several_weights_are_those_trained_one_by_one(seeds, dropping, term, tmp_path):
+    # As wide as the states of all of them. By plain steps: Adagrad's make something of a gradient
+    # that is 0 up to rounding, as that of a bias under a softmax.
+    model = dropping.model_copy(update={"embedding": 4})
+    units = by_seed(weighted(seeds, model, term, optimizer=Sgd(lr=0.01)))
+    compare_with_one_by_one(units, tmp_path, atol=1e-12)
 
 
 def test_a_model_that_cannot_be_stacked_makes_no_group(tiny):

@@ -32,13 +32,17 @@ def seeded(*key: str | int) -> Iterator[None]:
         yield
 
 
-def counter_uniform(seed: int, *counters: Int[Tensor, "..."]) -> Float[Tensor, "..."]:
+def counter_uniform(
+    seed: int | Int[Tensor, ""], *counters: Int[Tensor, "..."]
+) -> Float[Tensor, "..."]:
     """Return numbers in [0, 1) that depend on the seed and the counters alone.
 
     Counter-based numbers (SplitMix64's mixing) do not depend on how examples are batched or padded,
-    unlike those that a generator draws in order.
+    unlike those that a generator draws in order. A seed that is a tensor must be random bits
+    already: it is not mixed any further.
     """
-    state: Any = seed_of("counter", seed)  # a plain number: a tensor of it would wait for a GPU
+    # A plain number stays one: a tensor of it would wait for a GPU.
+    state: Any = seed if isinstance(seed, Tensor) else seed_of("counter", seed)
     for counter in counters:
         state = _mix(state + counter * -7046029254386353131)  # 2^64 / golden ratio
     return (_shift(state, 11)).double() / 2**53

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
@@ -45,6 +45,19 @@ def masks_from(generator: torch.Generator) -> Masks:
         return lanes >= round(rate * 2**16) - 2**15
 
     return drawn
+
+
+_BITS = 62  # of a key
+
+
+def keys_from(randomness: Randomness, count: int) -> Int[Tensor, " count"]:
+    """Return keys for numbers that are counted rather than drawn (`counter_uniform`).
+
+    Their bits are a mask like any other, so that they come from wherever masks come from.
+    """
+    masks = masks_from(randomness) if isinstance(randomness, torch.Generator) else randomness
+    bits = masks(torch.Size((count, _BITS)), 0.5)
+    return (bits.long() << torch.arange(_BITS, device=bits.device)).sum(-1)
 
 
 def masks_given(row: Bool[Tensor, " number"]) -> Masks:

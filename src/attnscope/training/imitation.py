@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from attnscope.data.batch import Batch
 from attnscope.errors import MissingCapability, UsageError, WorkspaceError
+from attnscope.models.dropout import Randomness
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.scores.attention import site_of
 from attnscope.theory.divergence import jensen_shannon, total_variation
@@ -53,7 +54,7 @@ class Imitation(Term):
         return ready
 
     def __call__(
-        self, model: AttentionModel, batch: Batch, trace: Trace, generator: torch.Generator
+        self, model: AttentionModel, batch: Batch, trace: Trace, randomness: Randomness
     ) -> Float[Tensor, ""]:
         """Return Eq. 6 on a batch."""
         distance, divergence = imitated(trace, self._base_trace(batch, trace), self.site)

@@ -5,25 +5,25 @@ states by the product with the embedding table: nothing of it is new. The table 
 "hidden", and a vector of its own would be a new parameter, so the row of the padding stands for
 it: the model reads it nowhere else. As in BERT's code the number of hidden words is the rounded
 share of a text's length and at least one; which they are, and what is put in their places, depends
-on the step's generator, the example and the position alone. That number follows from lengths,
-which are on the CPU, so that a GPU is never waited for.
+on the step's randomness, the example and the position alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 from torch import Tensor, nn
 
-from attnscope.data.batch import Batch, moved, prefix_mask
+from attnscope.data.batch import Batch, moved
 from attnscope.data.randomness import counter_uniform
 from attnscope.data.tokens import SPECIALS
 from attnscope.errors import MissingCapability
+from attnscope.models.dropout import Randomness, keys_from
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.training.objective import Term
 
@@ -39,7 +39,6 @@ class MaskedWords(Term):
     over the chosen words of the batch. The paper names neither.
     """
 
-    stackable: ClassVar[bool] = False
     kind: Literal["masked-words"] = "masked-words"
     share: float = Field(0.15, gt=0, lt=1, description="of a text's words that are predicted")
     reduction: Literal["sum", "mean"] = "sum"
@@ -47,26 +46,38 @@ class MaskedWords(Term):
     specials: int = Field(
         len(SPECIALS), ge=0, description="ids below it are never chosen and replace no word"
     )
+    # Whether cells that are not counted are left out; how many there are depends on the texts, and
+    # one program of several units needs the same number for all.
+    _counted_alone: bool = PrivateAttr(True)
+
+    def in_program(self) -> MaskedWords:
+        """Return the term with all cells, counted or not."""
+        alike = self.model_copy()
+        alike._counted_alone = False
+        return alike
 
     def __call__(
-        self, model: AttentionModel, batch: Batch, trace: Trace, generator: torch.Generator
+        self, model: AttentionModel, batch: Batch, trace: Trace, randomness: Randomness
     ) -> Float[Tensor, ""]:
         """Run the second pass and return its loss."""
         table = getattr(model, "embedding", None)
         if not hasattr(model, "encode") or not isinstance(table, nn.Embedding):
             raise MissingCapability(
-                "Masked words need a model with encode(batch, generator) and an embedding table."
+                "Masked words need a model with encode(batch, randomness) and an embedding table."
             )
-        chosen = choose_words(self, batch, len(table.weight), generator)
-        _, states = model.encode(replace(batch, inputs=chosen.inputs), generator)
+        chosen = choose_words(self, batch, len(table.weight), randomness)
+        _, states = model.encode(replace(batch, inputs=chosen.inputs), randomness)
         if states.shape[-1] != table.embedding_dim:
             raise MissingCapability(
                 f"Masked words are predicted by the embedding table of width {table.embedding_dim}"
                 f", and the encoder's states have {states.shape[-1]}: make them equally wide."
             )
-        logits = states.flatten(0, 1).index_select(0, chosen.cells) @ table.weight.T
-        words = batch.inputs.flatten().index_select(0, chosen.cells)
-        losses = nn.functional.cross_entropy(logits, words, reduction="none") * chosen.counted
+        cells, counted = chosen.cells.flatten(), chosen.counted.flatten()
+        if self._counted_alone:
+            cells, counted = cells[counted], counted[counted]
+        logits = states.flatten(0, 1).index_select(0, cells) @ table.weight.T
+        words = batch.inputs.flatten().index_select(0, cells)
+        losses = nn.functional.cross_entropy(logits, words, reduction="none") * counted
         return losses.sum() / _DIVISORS[self.reduction](chosen)
 
 
@@ -74,13 +85,13 @@ class MaskedWords(Term):
 class ChosenWords:
     """A batch's inputs with some words hidden or replaced, and where they are.
 
-    ``cells`` are positions of the flattened batch; one that is not ``counted`` stands for a word
-    that could not be chosen, in a text with too few that can.
+    ``cells`` are positions of the flattened batch, for every text as many as a text of the batch's
+    width would have; those that are not ``counted`` are no chosen words.
     """
 
     inputs: Int[Tensor, "batch inp"]
-    cells: Int[Tensor, " cell"]
-    counted: Bool[Tensor, " cell"]
+    cells: Int[Tensor, "batch cell"]
+    counted: Bool[Tensor, "batch cell"]
 
 
 _DIVISORS: dict[str, Callable[[ChosenWords], Tensor | int]] = {
@@ -90,23 +101,27 @@ _DIVISORS: dict[str, Callable[[ChosenWords], Tensor | int]] = {
 
 
 def choose_words(
-    term: MaskedWords, batch: Batch, types: int, generator: torch.Generator
+    term: MaskedWords, batch: Batch, types: int, randomness: Randomness
 ) -> ChosenWords:
     """Choose words of every text, and put something else in most of their places."""
     inputs, width = batch.inputs, batch.inputs.shape[1]
     places = torch.arange(width, device=inputs.device)
-    keys = torch.randint(2**62, (3,), generator=generator, device=generator.device).tolist()
+    keys = moved(keys_from(randomness, 3), inputs.device)
     order, fate, other = (counter_uniform(key, batch.ids[:, None], places) for key in keys)
 
     can_be = batch.input_mask & (inputs >= term.specials)
     ranking = order.masked_fill(~can_be, 2.0).argsort(-1)
-    counts = (batch.input_lengths * term.share).round().long().clamp(min=1)
-    rows, ranks = moved(prefix_mask(counts, width).nonzero().T.contiguous(), inputs.device)
-    cells = rows * width + ranking[rows, ranks]
+    counts = moved(_count(term, batch.input_lengths), inputs.device)[:, None]
+    first = ranking[:, : int(_count(term, torch.tensor(width)))]
+    ranks = torch.arange(first.shape[1], device=inputs.device)
+    counted = (ranks < counts) & can_be.gather(1, first)
+    cells = torch.arange(len(batch), device=inputs.device)[:, None] * width + first
 
-    chosen = can_be & (ranking.argsort(-1) < moved(counts, inputs.device)[:, None])
+    chosen = can_be & (ranking.argsort(-1) < counts)
     words = term.specials + (other * (types - term.specials)).long()
     changed = torch.where(fate < _HIDDEN, term.mask, torch.where(fate < _REPLACED, words, inputs))
-    return ChosenWords(
-        torch.where(chosen, changed, inputs), cells, can_be.flatten().index_select(0, cells)
-    )
+    return ChosenWords(torch.where(chosen, changed, inputs), cells, counted)
+
+
+def _count(term: MaskedWords, lengths: Int[Tensor, "*any"]) -> Int[Tensor, "*any"]:
+    return (lengths * term.share).round().long().clamp(min=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnscope.data.batch import Batch
+from attnscope.models.dropout import Randomness
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.runs.spec import Spec
 
@@ -19,8 +20,8 @@ from attnscope.runs.spec import Spec
 class Term(Spec):
     """Root of the terms of an objective.
 
-    One that is ``stackable`` is plain tensor operations without randomness, so that several units
-    run as one program (`attnscope.training.together`).
+    One that is ``stackable`` is plain tensor operations, with no randomness but masks, so that
+    several units run as one program (`attnscope.training.together`).
     """
 
     stackable: ClassVar[bool] = True
@@ -30,9 +31,13 @@ class Term(Spec):
         """Return the term with what it needs of a workspace: by default nothing."""
         return self
 
+    def in_program(self) -> Term:
+        """Return the term as units of one program compute it: in shapes that no number changes."""
+        return self
+
     @abstractmethod
     def __call__(
-        self, model: AttentionModel, batch: Batch, trace: Trace, generator: torch.Generator
+        self, model: AttentionModel, batch: Batch, trace: Trace, randomness: Randomness
     ) -> Float[Tensor, ""]:
         """Return the term's value, before its weight."""
 
@@ -43,7 +48,7 @@ class Likelihood(Term):
     kind: Literal["likelihood"] = "likelihood"
 
     def __call__(
-        self, model: AttentionModel, batch: Batch, trace: Trace, generator: torch.Generator
+        self, model: AttentionModel, batch: Batch, trace: Trace, randomness: Randomness
     ) -> Float[Tensor, ""]:
         """Return the mean over all real output positions of the batch."""
         return negative_log_likelihood(trace).sum() / batch.target_lengths.sum()
@@ -60,8 +65,16 @@ def negative_log_likelihood(trace: Trace) -> Float[Tensor, "batch out"]:
 
 
 def total(
-    terms: Sequence[Term], model: AttentionModel, trace: Trace, generator: torch.Generator
+    terms: Sequence[Term],
+    model: AttentionModel,
+    trace: Trace,
+    randomness: Randomness,
+    weights: Iterable[float | Tensor] | None = None,
 ) -> Float[Tensor, ""]:
-    """Return the weighted sum of the terms."""
-    parts = [term.weight * term(model, trace.batch, trace, generator) for term in terms]
+    """Return the weighted sum of the terms, by their own weights unless others are given."""
+    weights = [term.weight for term in terms] if weights is None else weights
+    parts = [
+        weight * term(model, trace.batch, trace, randomness)
+        for weight, term in zip(weights, terms, strict=True)
+    ]
     return torch.stack(parts).sum()

@@ -3,8 +3,8 @@
 Each model's masks are those it would draw if trained by itself: from its own generator, in the
 order it asks for them, in the shapes that its own batch gives them; only then are they padded to
 those of the stacked batches. Models that read one batch have one generator's masks, which are drawn
-once. What a model asks for follows from the shape of a batch, and is found by
-running it once.
+once. What a model and its objective ask for follows from the shape of a batch, and is found by
+running them once.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from torch import Tensor
 from attnscope.data.batch import Batch
 from attnscope.models.dropout import masks_from
 from attnscope.models.intervention import AttentionRule
+from attnscope.training.objective import Term
 from attnscope.training.stacked import MASKS, Stack, StackedModels, first_batch
 
 Asked = tuple[torch.Size, float]  # a shape and a rate
@@ -36,14 +37,17 @@ class PreparedMasks:
 
     Parameters
     ----------
-    models, attention
+    models, terms, attention
         As in `attnscope.training.stacked.Gradients`.
     """
 
     def __init__(
-        self, models: StackedModels, attention: Mapping[str, AttentionRule] | None = None
+        self,
+        models: StackedModels,
+        terms: Sequence[Term] = (),
+        attention: Mapping[str, AttentionRule] | None = None,
     ) -> None:
-        self.model, self.attention = models.model, attention
+        self.model, self.terms, self.attention = models.model, terms, attention
         self.device = next(self.model.parameters()).device
         self.each = _DRAWING[self.device.type](len(models))
         self.asked: dict[tuple[torch.Size, torch.Size], list[Asked]] = {}
@@ -85,7 +89,10 @@ class PreparedMasks:
 
         def note(shape: torch.Size, rate: float) -> Tensor:
             asked.append((shape, rate))
-            return torch.tensor(True)
+            return torch.tensor(True).expand(shape)
 
-        self.model.trace(batch.to(self.device), self.attention, note)  # type: ignore[operator]
+        model: Any = self.model
+        trace = model.trace(batch.to(self.device), self.attention, note)
+        for term in self.terms:
+            term(model, trace.batch, trace, note)
         return asked

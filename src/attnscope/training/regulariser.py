@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from attnscope.data.batch import Batch
 from attnscope.errors import MissingCapability, UsageError, suggestion
+from attnscope.models.dropout import Randomness
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.training.objective import Term
 
@@ -27,7 +28,7 @@ class SquaredNorm(Term):
     parts: tuple[str, ...] = Field(("",), min_length=1, description="all parameters by default")
 
     def __call__(
-        self, model: AttentionModel, batch: Batch, trace: Trace, generator: torch.Generator
+        self, model: AttentionModel, batch: Batch, trace: Trace, randomness: Randomness
     ) -> Float[Tensor, ""]:
         """Return the sum of squares."""
         if not isinstance(model, nn.Module):
@@ -52,7 +53,7 @@ class Tying(Term):
     power: Literal[1, 2] = 2
 
     def __call__(
-        self, model: AttentionModel, batch: Batch, trace: Trace, generator: torch.Generator
+        self, model: AttentionModel, batch: Batch, trace: Trace, randomness: Randomness
     ) -> Float[Tensor, ""]:
         """Return the mean distance of states and embeddings."""
         states, words = trace.encoder_states, trace.embeddings
@@ -81,7 +82,7 @@ class DirectionProduct(Term):
     kind: Literal["direction-product"] = "direction-product"
 
     def __call__(
-        self, model: AttentionModel, batch: Batch, trace: Trace, generator: torch.Generator
+        self, model: AttentionModel, batch: Batch, trace: Trace, randomness: Randomness
     ) -> Float[Tensor, ""]:
         """Return the absolute product."""
         if not hasattr(model, "directions"):

@@ -115,12 +115,12 @@ class _Loss(nn.Module):
         super().__init__()
         self.model, self.terms, self.attention = model, terms, attention
 
-    def forward(self, columns: Stack) -> Float[Tensor, ""]:
-        stream = torch.Generator()
+    def forward(self, columns: Stack, weights: Float[Tensor, " term"]) -> Float[Tensor, ""]:
         batch = Batch(**{name: columns[name] for name in _BATCH})
         given = masks_given(columns[MASKS]) if MASKS in columns else None
         trace = self.model.trace(batch, self.attention, given)  # type: ignore[operator]
-        return total(self.terms, self.model, trace, stream)  # type: ignore[arg-type]
+        randomness = given or torch.Generator()
+        return total(self.terms, self.model, trace, randomness, weights.unbind())  # type: ignore[arg-type]
 
 
 def stacked_losses(
@@ -128,19 +128,31 @@ def stacked_losses(
     columns: Stack,
     terms: Sequence[Term],
     attention: Mapping[str, AttentionRule] | None = None,
+    weights: Float[Tensor, "model term"] | None = None,
 ) -> Float[Tensor, " model"]:
     """Return every model's objective on the batch that it reads (`stack_batches`).
 
-    Masks of dropout are a further column; without it nothing is dropped.
+    Masks of dropout are a further column; without it nothing is dropped. Each model may have
+    weights of its own for the terms.
     """
     loss = _Loss(models.model, terms, attention or {})
 
-    def one(parameters: Stack, buffers: Stack, batch: Stack) -> Tensor:
+    def one(parameters: Stack, buffers: Stack, batch: Stack, weights: Tensor) -> Tensor:
         state = {f"model.{name}": value for name, value in (parameters | buffers).items()}
-        return functional_call(loss, state, (batch,))
+        return functional_call(loss, state, (batch, weights))
 
     read = {name: column.index_select(0, models.reads) for name, column in columns.items()}
-    return vmap(one)(models.parameters, models.buffers, read)
+    weights = term_weights(models, [terms] * len(models)) if weights is None else weights
+    return vmap(one)(models.parameters, models.buffers, read, weights)
+
+
+def term_weights(
+    models: StackedModels, objectives: Sequence[Sequence[Term]]
+) -> Float[Tensor, "model term"]:
+    """Return the weights of each model's terms, where the models are."""
+    like = next(iter(models.parameters.values()))
+    rows = [[term.weight for term in terms] for terms in objectives]
+    return torch.tensor(rows, dtype=like.dtype, device=like.device)
 
 
 class Gradients:
@@ -148,7 +160,7 @@ class Gradients:
 
     Parameters
     ----------
-    models, terms, attention
+    models, terms, attention, weights
         As in `stacked_losses`.
     """
 
@@ -157,8 +169,12 @@ class Gradients:
         models: StackedModels,
         terms: Sequence[Term],
         attention: Mapping[str, AttentionRule] | None = None,
+        weights: Float[Tensor, "model term"] | None = None,
     ) -> None:
         self.models, self.terms, self.attention = models, terms, attention
+        # Made once: a graph cannot take numbers from the CPU.
+        own = [terms] * len(models)
+        self.weights = term_weights(models, own) if weights is None else weights
         self.trained = [p for p in models.parameters.values() if p.requires_grad]
         self.device = next(iter(models.parameters.values())).device
 
@@ -175,11 +191,11 @@ class Gradients:
     def losses(self, columns: Stack) -> Float[Tensor, " model"]:
         """Return the losses alone."""
         placed = {name: column.to(self.device) for name, column in columns.items()}
-        return stacked_losses(self.models, placed, self.terms, self.attention)
+        return stacked_losses(self.models, placed, self.terms, self.attention, self.weights)
 
     def taken(self, columns: Stack) -> Float[Tensor, " model"]:
         """Do the same with columns that are on the models' device."""
-        losses = stacked_losses(self.models, columns, self.terms, self.attention)
+        losses = stacked_losses(self.models, columns, self.terms, self.attention, self.weights)
         # Models do not touch each other: the gradient of their sum is that of each.
         found = torch.autograd.grad(losses.sum(), self.trained, allow_unused=True)
         self.put(_apart(found))

@@ -23,7 +23,6 @@ import numpy as np
 import torch
 
 from attnscope.errors import AttnscopeError, DamagedFile, NonFiniteLoss, UnitLocked
-from attnscope.models.base import ModelSpec
 from attnscope.runs.spec import fingerprint
 from attnscope.runs.tensors import Arrays, load_arrays
 from attnscope.runs.unit import UnitFolder
@@ -39,7 +38,7 @@ from attnscope.training.objective import Term
 from attnscope.training.optimizer import optimizer_arrays, restore_optimizer
 from attnscope.training.prepared import PreparedMasks
 from attnscope.training.recorded import GRADIENTS
-from attnscope.training.stacked import stack, stack_batches
+from attnscope.training.stacked import stack, stack_batches, term_weights
 from attnscope.training.unit import Unit
 
 _LOSSES_HELD = 100  # as many as of a unit by itself
@@ -100,17 +99,21 @@ def _stackable(unit: Unit) -> bool:
 
 def _likeness(unit: Unit) -> str:
     if _stackable(unit):
-        unit = unit.model_copy(update={"seed": 0, "model": _PROGRAMS[unit.device](unit.model)})
+        unit = _PROGRAMS[unit.device](unit.model_copy(update={"seed": 0}))
     return fingerprint(unit.config())
 
 
-# What the models of one program have in common, by device. A GPU waits for what is drawn, which is
-# the same at every λ. On a CPU that is a tenth of a step; a program of many units loses more, as
-# the memory of its large gradients is given back to the system and asked for again at every step.
-_PROGRAMS: dict[str, Callable[[ModelSpec], ModelSpec]] = {
-    "cpu": lambda model: model,
-    "cuda": lambda model: model.program(),
-}
+def _without_numbers(unit: Unit) -> Unit:
+    """Return a unit without the numbers that units of one program may differ in."""
+    weightless = [term.model_copy(update={"weight": 1.0}) for term in unit.training.objective]
+    training = unit.training.model_copy(update={"objective": tuple(weightless)})
+    return unit.model_copy(update={"model": unit.model.program(), "training": training})
+
+
+# What units of one program have in common, by device. A GPU waits for what is drawn, which is the
+# same at every λ. On a CPU that is a tenth of a step; a program of many units loses more, as the
+# memory of its large gradients is given back to the system and asked for again at every step.
+_PROGRAMS: dict[str, Callable[[Unit], Unit]] = {"cpu": lambda unit: unit, "cuda": _without_numbers}
 
 
 def _cut(units: list[Unit], parts: int) -> list[list[Unit]]:
@@ -153,7 +156,8 @@ def train_together(
                 members[number] = _Member(unit, folder, note)
             else:
                 report(unit.training.steps)
-        objective = [term.ready(workspace, units[0].device) for term in units[0].training.objective]
+        terms = units[0].training.objective
+        objective = [term.ready(workspace, units[0].device).in_program() for term in terms]
         for first, part in _meeting_points(list(members.values())):
             _Group(part, first, objective, report, checkpoint_seconds).go()
         for number, member in members.items():
@@ -240,10 +244,11 @@ class _Group:
         numbers = {seed: number for number, seed in enumerate(seeds)}
         self.stacked = stack(self.models, [numbers[member.unit.seed] for member in members])
         self.optimizer = self.training.optimizer.build_stacked(self.stacked)
-        self.gradients = GRADIENTS[members[0].unit.device](
-            self.stacked, objective, self.training.attention
-        )
-        self.masks = PreparedMasks(self.stacked, self.training.attention)
+        attention = self.training.attention
+        weights = term_weights(self.stacked, [m.unit.training.objective for m in members])
+        gradients = GRADIENTS[members[0].unit.device]
+        self.gradients = gradients(self.stacked, objective, attention, weights)
+        self.masks = PreparedMasks(self.stacked, objective, attention)
         if first > 0:
             states = [member.checkpoints[first] for member in members]
             restore_optimizer(self.optimizer, _joined(states))
