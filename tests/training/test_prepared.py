@@ -11,11 +11,13 @@ from attnscope.data.sequence_tasks import OneToOne
 from attnscope.models.dropout import masks_from
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.training import prepared
+from attnscope.training.masking import MaskedWords
 from attnscope.training.objective import Likelihood, total
 from attnscope.training.prepared import PreparedMasks
 from attnscope.training.stacked import MASKS, stack, stack_batches, stacked_losses
 
 SOURCE = GrammarSentiment()
+MASKED = (Likelihood(), MaskedWords().in_program())
 SEEDS = (4, 0, 9)
 WIDTH = 5  # of the embeddings
 
@@ -80,20 +82,49 @@ def test_masks_drawn_side_by_side_are_those_drawn_in_turn(models, monkeypatch):
     assert side_by_side[MASKS].equal(in_turn[MASKS])
 
 
-def test_a_model_is_asked_once_for_each_shape_of_a_batch(models):
-    stacked, asked = stack(models), []
-    masks, trace = PreparedMasks(stacked), stacked.model.trace
+def widths_asked(stacked, masks, trace, steps=4):
+    """Draw masks for some steps, and return the widths at which the model was run, and all."""
+    asked = []
 
     def counted(batch, *others):
         asked.append(batch.inputs.shape[1])
         return trace(batch, *others)
 
     stacked.model.trace = counted
-    for step in (0, 1, 0, 1):
+    for step in [*range(steps), *range(steps)]:
         masks(batches(step), streams(step), stack_batches(batches(step)))
-    widths = {batch.inputs.shape[1] for step in (0, 1) for batch in batches(step)}
-    assert len(asked) == len(widths) < 6
+    return asked, {batch.inputs.shape[1] for step in range(steps) for batch in batches(step)}
+
+
+@pytest.mark.parametrize("dropout", [0.5, 0.0])
+def test_a_model_is_run_at_two_widths_and_what_it_asks_for_at_others_follows(dropping, dropout):
+    spec = dropping.model_copy(update={"embedding": 4, "dropout": dropout})
+    stacked = stack([spec.build(SOURCE, seed) for seed in SEEDS])
+    masks, trace = PreparedMasks(stacked, MASKED), stacked.model.trace
+    asked, widths = widths_asked(stacked, masks, trace)
+    assert len(asked) == len(set(asked)) == 2 < len(widths)
+    stacked.model.trace = trace
+    for step in range(4):
+        for batch in batches(step):
+            assert masks._asked_for(batch) == masks._noted(batch)
+
+
+def test_a_model_whose_masks_do_not_follow_is_run_at_every_width(models):
+    stacked = stack(models)
+    trace = stacked.model.trace
+
+    def odd(batch, attention, randomness):
+        randomness(torch.Size((2, batch.inputs.shape[1] + 1)), 0.5)
+        return trace(batch, attention)
+
+    asked, widths = widths_asked(stacked, PreparedMasks(stacked), odd)
     assert set(asked) == widths
+
+
+def test_a_model_without_masks_is_run_at_two_widths_too(dropping):
+    stacked = stack([dropping.model_copy(update={"dropout": 0.0}).build(SOURCE, 0)] * 3)
+    asked, _ = widths_asked(stacked, PreparedMasks(stacked), stacked.model.trace)
+    assert len(asked) == 2
 
 
 def test_a_model_without_dropout_has_no_masks():

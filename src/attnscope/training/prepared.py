@@ -4,7 +4,7 @@ Each model's masks are those it would draw if trained by itself: from its own ge
 order it asks for them, in the shapes that its own batch gives them; only then are they padded to
 those of the stacked batches. Models that read one batch have one generator's masks, which are drawn
 once. What a model and its objective ask for follows from the shape of a batch, and is found by
-running them once.
+running them; where two widths show how, not at every other one, which of long texts are many.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class PreparedMasks:
         self.model, self.terms, self.attention = models.model, terms, attention
         self.device = next(self.model.parameters()).device
         self.each = _DRAWING[self.device.type](len(models))
-        self.asked: dict[tuple[torch.Size, torch.Size], list[Asked]] = {}
+        self.asked: dict[tuple[int, torch.Size], dict[int, list[Asked]]] = {}  # by the width
 
     def __call__(
         self, batches: Sequence[Batch], generators: Sequence[torch.Generator], columns: Stack
@@ -78,10 +78,12 @@ class PreparedMasks:
         return {MASKS: rows}
 
     def _asked_for(self, batch: Batch) -> list[Asked]:
-        shapes = batch.inputs.shape, batch.targets.shape
-        if shapes not in self.asked:
-            self.asked[shapes] = self._noted(batch)
-        return self.asked[shapes]
+        width = batch.inputs.shape[1]
+        known = self.asked.setdefault((len(batch), batch.targets.shape), {})
+        if width not in known:
+            followed = _at_width(width, known)
+            known[width] = self._noted(batch) if followed is None else followed
+        return known[width]
 
     @torch.no_grad()
     def _noted(self, batch: Batch) -> list[Asked]:
@@ -96,3 +98,22 @@ class PreparedMasks:
         for term in self.terms:
             term(model, trace.batch, trace, note)
         return asked
+
+
+def _at_width(width: int, known: Mapping[int, list[Asked]]) -> list[Asked] | None:
+    """Return what is asked for at a width, by what was at the first two; None if they do not say.
+
+    They do if every side of a mask was the width or the same at both.
+    """
+    if len(known) < 2:
+        return None
+    (first, one), (second, other) = list(known.items())[:2]
+    if [len(shape) for shape, _ in one] != [len(shape) for shape, _ in other]:
+        return None
+    found = []
+    for (shape, rate), (changed, _) in zip(one, other, strict=True):
+        sides = list(zip(shape, changed, strict=True))
+        if any(a != b and (a, b) != (first, second) for a, b in sides):
+            return None
+        found.append((torch.Size(a if a == b else width for a, b in sides), rate))
+    return found

@@ -12,7 +12,7 @@ RECIPES = (
         "temporal components alone give the attention of one-to-one translation, not of sorting",
         "nothing",
         300,
-        30,
+        5,
         f"{_HERE}.fig2",
     ),
     Entry(
@@ -20,7 +20,7 @@ RECIPES = (
         "on eSCAN recurrence holds subphrases, and attention falls on their ends",
         "nothing",
         300,
-        20,
+        4,
         f"{_HERE}.fig3",
     ),
     Entry(
@@ -28,7 +28,7 @@ RECIPES = (
         "translating English to French, no term of the alignment dominates, least of all late",
         "corpora",
         300,
-        20,
+        4,
         f"{_HERE}.fig4",
     ),
     Entry(
@@ -36,7 +36,7 @@ RECIPES = (
         "temporal terms dominate alignments where attention is close to its mean",
         "corpora",
         700,
-        45,
+        7,
         f"{_HERE}.fig5",
     ),
     Entry(
@@ -44,7 +44,7 @@ RECIPES = (
         "without recurrence words hide from attention; with it they know their context",
         "nothing",
         300,
-        20,
+        4,
         f"{_HERE}.fig6",
     ),
     Entry(
@@ -52,7 +52,7 @@ RECIPES = (
         "which of the findings carry over to a bidirectional encoder and to a Transformer's heads",
         "nothing",
         90,
-        15,
+        4,
         f"{_HERE}.beyond",
     ),
 )

@@ -20,7 +20,7 @@ RECIPES = (
         "accuracy over seven scaling factors, four models and four corpora (tables 1, 2)",
         "corpora",
         5000,
-        20,
+        10,
         f"{_HERE}.table2",
     ),
     Entry(
@@ -28,7 +28,7 @@ RECIPES = (
         "polarity and attention scores of positive, negative and neutral words (figures 2–4)",
         "corpora",
         1000,
-        10,
+        6,
         f"{_HERE}.scores",
     ),
     Entry(
