@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -18,6 +19,8 @@ from attnscope.training.imitation import Imitation, imitated
 from attnscope.training.kinds import read_unit
 from attnscope.training.loop import load_model, train_unit
 from attnscope.training.objective import total
+from attnscope.training.optimizer import Sgd
+from attnscope.training.together import groups, train_together
 from attnscope.training.unit import Training, Unit
 
 SOURCE = KeywordTask(length=6, types=5)
@@ -143,6 +146,62 @@ def test_a_unit_is_trained_against_its_base_and_once_more_to_the_same_bytes(work
     batch = SOURCE.evaluation_batch(50)
     before, after = (imitated(m.trace(batch), base.trace(batch)) for m in (initial, trained))
     assert after[0].mean() < before[0].mean()
+
+
+def on_a_gpu(unit):
+    return unit.model_copy(update={"device": "cuda"})
+
+
+def test_on_a_gpu_imitators_of_one_base_are_a_group_and_on_a_cpu_none():
+    bases = [BASE, BASE.model_copy(update={"seed": 4})]
+    units = [imitator(base=base, divergence=x) for base in bases for x in (0.0, 0.5, 2.0)]
+    placed = [on_a_gpu(unit) for unit in units]
+    assert groups(placed, 1) == [placed[:3], placed[3:]]
+    assert groups(units, 1) == [[unit] for unit in units]
+
+
+def test_imitators_of_a_base_that_cannot_run_beside_them_make_no_group():
+    gru = MODEL.model_copy(update={"encoder": Recurrent(hidden=3, cell="gru")})
+    base = BASE.model_copy(update={"model": gru})
+    units = [on_a_gpu(imitator(base=base, divergence=x)) for x in (0.0, 0.5)]
+    assert groups(units, 1) == [[unit] for unit in units]
+
+
+def three_imitators():
+    # Plain steps: Adam's make something of a gradient that is 0 up to rounding.
+    exact = {"dtype": "float64", "optimizer": Sgd(lr=0.5), "steps": 8}
+    return [
+        unit.model_copy(update={"training": unit.training.model_copy(update=exact)})
+        for unit in (imitator(divergence=x) for x in (0.0, 0.5, 2.0))
+    ]
+
+
+def test_imitators_of_one_program_are_those_trained_one_by_one(tmp_path):
+    units = three_imitators()
+    for place in ("together", "alone"):
+        train_unit(BASE, tmp_path / place)
+    assert train_together(units, tmp_path / "together") == [None] * 3
+    ends = []
+    for unit in units:
+        alone = train_unit(unit, tmp_path / "alone").load_weights("last")[1]
+        found = unit.folder(tmp_path / "together").load_weights("last")[1]
+        for name, weights in alone.items():
+            np.testing.assert_allclose(found[name], weights, rtol=0, atol=1e-12)
+        ends.append(alone["output.weight"])
+    assert abs(ends[0] - ends[2]).max() > 1e-6
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_imitators_in_a_cuda_graph_have_the_numbers_of_the_cpu(tmp_path):
+    train_unit(BASE, tmp_path)
+    here = three_imitators()
+    there = [on_a_gpu(unit) for unit in here]
+    for units in (here, there):
+        assert train_together(units, tmp_path) == [None] * 3
+    for one, other in zip(here, there, strict=True):
+        expected, found = (u.folder(tmp_path).load_weights("last")[1] for u in (one, other))
+        for name, weights in expected.items():
+            np.testing.assert_allclose(found[name], weights, rtol=0, atol=1e-9)
 
 
 def test_a_unit_whose_base_is_missing_is_one_sentence(tmp_path):

@@ -17,7 +17,9 @@ from torch import Tensor, nn
 
 from attnscope.data.batch import Batch
 from attnscope.errors import MissingCapability, UsageError, WorkspaceError
+from attnscope.models.base import Devices
 from attnscope.models.dropout import Randomness
+from attnscope.models.encoders import one_of_several
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.scores.attention import site_of
 from attnscope.theory.divergence import jensen_shannon, total_variation
@@ -34,7 +36,7 @@ class Imitation(Term):
     itself: nothing of it is stored twice. Both numbers are means over real output words.
     """
 
-    stackable: ClassVar[bool] = False  # Each seed may have a base of its own.
+    numbers: ClassVar[tuple[str, ...]] = ("weight", "divergence")
     kind: Literal["imitation"] = "imitation"
     base: Unit
     which: Literal["best", "last"] = Field("best", description="weights of the base unit")
@@ -52,6 +54,18 @@ class Imitation(Term):
         ready = self.model_copy()
         ready._model = load_model(self.base, folder, self.which).to(device)
         return ready
+
+    @property
+    def stackable_on(self) -> Devices:
+        """Where the base is, which runs beside them."""
+        return self.base.model.stackable_on
+
+    def in_program(self) -> Imitation:
+        """Return the term with a base that runs beside several imitators."""
+        alike = self.model_copy()
+        if self._model is not None:
+            alike._model = one_of_several(self._model)
+        return alike
 
     def __call__(
         self, model: AttentionModel, batch: Batch, trace: Trace, randomness: Randomness

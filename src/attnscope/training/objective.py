@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnscope.data.batch import Batch
+from attnscope.models.base import EVERYWHERE, Devices
 from attnscope.models.dropout import Randomness
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.runs.spec import Spec
@@ -20,12 +21,21 @@ from attnscope.runs.spec import Spec
 class Term(Spec):
     """Root of the terms of an objective.
 
-    One that is ``stackable`` is plain tensor operations, with no randomness but masks, so that
-    several units run as one program (`attnscope.training.together`).
+    Several units that run as one program (`attnscope.training.together`) may differ in the fields
+    that are ``numbers``, each of which is then a tensor of one number.
     """
 
-    stackable: ClassVar[bool] = True
+    numbers: ClassVar[tuple[str, ...]] = ("weight",)
     weight: float = 1.0
+
+    @property
+    def stackable_on(self) -> Devices:
+        """Where units with it train as one program: plain operations, no randomness but masks."""
+        return EVERYWHERE
+
+    def program(self) -> Term:
+        """Return what the terms of all units of one program have in common."""
+        return self.model_copy(update=dict.fromkeys(self.numbers, 0.0))
 
     def ready(self, workspace: Path, device: str) -> Term:
         """Return the term with what it needs of a workspace: by default nothing."""
@@ -65,16 +75,8 @@ def negative_log_likelihood(trace: Trace) -> Float[Tensor, "batch out"]:
 
 
 def total(
-    terms: Sequence[Term],
-    model: AttentionModel,
-    trace: Trace,
-    randomness: Randomness,
-    weights: Iterable[float | Tensor] | None = None,
+    terms: Sequence[Term], model: AttentionModel, trace: Trace, randomness: Randomness
 ) -> Float[Tensor, ""]:
-    """Return the weighted sum of the terms, by their own weights unless others are given."""
-    weights = [term.weight for term in terms] if weights is None else weights
-    parts = [
-        weight * term(model, trace.batch, trace, randomness)
-        for weight, term in zip(weights, terms, strict=True)
-    ]
+    """Return the weighted sum of the terms."""
+    parts = [term.weight * term(model, trace.batch, trace, randomness) for term in terms]
     return torch.stack(parts).sum()

@@ -92,10 +92,10 @@ class RecordedGradients(Gradients):
         models: StackedModels,
         terms: Sequence[Term],
         attention: Mapping[str, AttentionRule] | None = None,
-        weights: Float[Tensor, "model term"] | None = None,
+        numbers: Float[Tensor, "model number"] | None = None,
         graphs: CudaGraphs | None = None,
     ) -> None:
-        super().__init__(models, terms, attention, weights)
+        super().__init__(models, terms, attention, numbers)
         self.graphs = graphs or CudaGraphs()
         self.shapes: dict[tuple[torch.Size, ...], _Shape] = {}
         self.kept: list[Tensor | None] = []  # the gradients, once it is known which there are

@@ -115,12 +115,16 @@ class _Loss(nn.Module):
         super().__init__()
         self.model, self.terms, self.attention = model, terms, attention
 
-    def forward(self, columns: Stack, weights: Float[Tensor, " term"]) -> Float[Tensor, ""]:
+    def forward(self, columns: Stack, numbers: Float[Tensor, " number"]) -> Float[Tensor, ""]:
         batch = Batch(**{name: columns[name] for name in _BATCH})
         given = masks_given(columns[MASKS]) if MASKS in columns else None
         trace = self.model.trace(batch, self.attention, given)  # type: ignore[operator]
-        randomness = given or torch.Generator()
-        return total(self.terms, self.model, trace, randomness, weights.unbind())  # type: ignore[arg-type]
+        left = iter(numbers.unbind())
+        terms = [
+            term.model_copy(update={name: next(left) for name in term.numbers})
+            for term in self.terms
+        ]
+        return total(terms, self.model, trace, given or torch.Generator())  # type: ignore[arg-type]
 
 
 def stacked_losses(
@@ -128,30 +132,32 @@ def stacked_losses(
     columns: Stack,
     terms: Sequence[Term],
     attention: Mapping[str, AttentionRule] | None = None,
-    weights: Float[Tensor, "model term"] | None = None,
+    numbers: Float[Tensor, "model number"] | None = None,
 ) -> Float[Tensor, " model"]:
     """Return every model's objective on the batch that it reads (`stack_batches`).
 
-    Masks of dropout are a further column; without it nothing is dropped. Each model may have
-    weights of its own for the terms.
+    Masks of dropout are a further column; without it nothing is dropped. Models may have numbers of
+    their own in the terms (`term_numbers`).
     """
     loss = _Loss(models.model, terms, attention or {})
 
-    def one(parameters: Stack, buffers: Stack, batch: Stack, weights: Tensor) -> Tensor:
+    def one(parameters: Stack, buffers: Stack, batch: Stack, own: Tensor) -> Tensor:
         state = {f"model.{name}": value for name, value in (parameters | buffers).items()}
-        return functional_call(loss, state, (batch, weights))
+        return functional_call(loss, state, (batch, own))
 
     read = {name: column.index_select(0, models.reads) for name, column in columns.items()}
-    weights = term_weights(models, [terms] * len(models)) if weights is None else weights
-    return vmap(one)(models.parameters, models.buffers, read, weights)
+    numbers = term_numbers(models, [terms] * len(models)) if numbers is None else numbers
+    return vmap(one)(models.parameters, models.buffers, read, numbers)
 
 
-def term_weights(
+def term_numbers(
     models: StackedModels, objectives: Sequence[Sequence[Term]]
-) -> Float[Tensor, "model term"]:
-    """Return the weights of each model's terms, where the models are."""
+) -> Float[Tensor, "model number"]:
+    """Return the numbers of each model's terms, one term after another, where the models are."""
     like = next(iter(models.parameters.values()))
-    rows = [[term.weight for term in terms] for terms in objectives]
+    rows = [
+        [getattr(term, name) for term in terms for name in term.numbers] for terms in objectives
+    ]
     return torch.tensor(rows, dtype=like.dtype, device=like.device)
 
 
@@ -160,7 +166,7 @@ class Gradients:
 
     Parameters
     ----------
-    models, terms, attention, weights
+    models, terms, attention, numbers
         As in `stacked_losses`.
     """
 
@@ -169,12 +175,12 @@ class Gradients:
         models: StackedModels,
         terms: Sequence[Term],
         attention: Mapping[str, AttentionRule] | None = None,
-        weights: Float[Tensor, "model term"] | None = None,
+        numbers: Float[Tensor, "model number"] | None = None,
     ) -> None:
         self.models, self.terms, self.attention = models, terms, attention
         # Made once: a graph cannot take numbers from the CPU.
         own = [terms] * len(models)
-        self.weights = term_weights(models, own) if weights is None else weights
+        self.numbers = term_numbers(models, own) if numbers is None else numbers
         self.trained = [p for p in models.parameters.values() if p.requires_grad]
         self.device = next(iter(models.parameters.values())).device
 
@@ -191,11 +197,11 @@ class Gradients:
     def losses(self, columns: Stack) -> Float[Tensor, " model"]:
         """Return the losses alone."""
         placed = {name: column.to(self.device) for name, column in columns.items()}
-        return stacked_losses(self.models, placed, self.terms, self.attention, self.weights)
+        return stacked_losses(self.models, placed, self.terms, self.attention, self.numbers)
 
     def taken(self, columns: Stack) -> Float[Tensor, " model"]:
         """Do the same with columns that are on the models' device."""
-        losses = stacked_losses(self.models, columns, self.terms, self.attention, self.weights)
+        losses = stacked_losses(self.models, columns, self.terms, self.attention, self.numbers)
         # Models do not touch each other: the gradient of their sum is that of each.
         found = torch.autograd.grad(losses.sum(), self.trained, allow_unused=True)
         self.put(_apart(found))

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 
 from attnscope.errors import AttnscopeError, DamagedFile, NonFiniteLoss, UnitLocked
+from attnscope.models.base import ModelSpec
 from attnscope.runs.spec import fingerprint
 from attnscope.runs.tensors import Arrays, load_arrays
 from attnscope.runs.unit import UnitFolder
@@ -38,7 +39,7 @@ from attnscope.training.objective import Term
 from attnscope.training.optimizer import optimizer_arrays, restore_optimizer
 from attnscope.training.prepared import PreparedMasks
 from attnscope.training.recorded import GRADIENTS
-from attnscope.training.stacked import stack, stack_batches, term_weights
+from attnscope.training.stacked import stack, stack_batches, term_numbers
 from attnscope.training.unit import Unit
 
 _LOSSES_HELD = 100  # as many as of a unit by itself
@@ -93,8 +94,8 @@ def is_program(units: Sequence[Unit]) -> bool:
 
 
 def _stackable(unit: Unit) -> bool:
-    on_this_device = unit.device in unit.model.stackable_on
-    return on_this_device and all(term.stackable for term in unit.training.objective)
+    parts: list[ModelSpec | Term] = [unit.model, *unit.training.objective]
+    return all(unit.device in part.stackable_on for part in parts)
 
 
 def _likeness(unit: Unit) -> str:
@@ -105,8 +106,8 @@ def _likeness(unit: Unit) -> str:
 
 def _without_numbers(unit: Unit) -> Unit:
     """Return a unit without the numbers that units of one program may differ in."""
-    weightless = [term.model_copy(update={"weight": 1.0}) for term in unit.training.objective]
-    training = unit.training.model_copy(update={"objective": tuple(weightless)})
+    terms = tuple(term.program() for term in unit.training.objective)
+    training = unit.training.model_copy(update={"objective": terms})
     return unit.model_copy(update={"model": unit.model.program(), "training": training})
 
 
@@ -245,9 +246,9 @@ class _Group:
         self.stacked = stack(self.models, [numbers[member.unit.seed] for member in members])
         self.optimizer = self.training.optimizer.build_stacked(self.stacked)
         attention = self.training.attention
-        weights = term_weights(self.stacked, [m.unit.training.objective for m in members])
+        own = term_numbers(self.stacked, [m.unit.training.objective for m in members])
         gradients = GRADIENTS[members[0].unit.device]
-        self.gradients = gradients(self.stacked, objective, attention, weights)
+        self.gradients = gradients(self.stacked, objective, attention, own)
         self.masks = PreparedMasks(self.stacked, objective, attention)
         if first > 0:
             states = [member.checkpoints[first] for member in members]
