@@ -27,8 +27,9 @@ test test-recipes: export OPENBLAS_NUM_THREADS := 1
 demo: $(VENV)/.installed
 	$(BIN)/attnscope run snell/fig3 --quick
 
+# A file goes to one process: what its tests share, such as a run of every recipe, is made once.
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n 2 -q --ignore=tests/browser/test_reference.py
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q --ignore=tests/browser/test_reference.py
 
 test-report: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -s tests/browser/test_reference.py
