@@ -27,8 +27,12 @@ def dropped(values: Any, rate: float, randomness: Randomness | None) -> Any:
         return values
     if isinstance(values, PackedSequence):
         return values._replace(data=dropped(values.data, rate, randomness))
-    masks = masks_from(randomness) if isinstance(randomness, torch.Generator) else randomness
-    return values * moved(masks(values.shape, rate), values.device) * (1 / (1 - rate))
+    mask = _masks(randomness)(values.shape, rate)
+    return values * moved(mask, values.device) * (1 / (1 - rate))
+
+
+def _masks(randomness: Randomness) -> Masks:
+    return masks_from(randomness) if isinstance(randomness, torch.Generator) else randomness
 
 
 _LANES = 4  # 16-bit numbers in one draw of 64 bits; drawing them one by one takes twice the time.
@@ -55,8 +59,7 @@ def keys_from(randomness: Randomness, count: int) -> Int[Tensor, " count"]:
 
     Their bits are a mask like any other, so that they come from wherever masks come from.
     """
-    masks = masks_from(randomness) if isinstance(randomness, torch.Generator) else randomness
-    bits = masks(torch.Size((count, _BITS)), 0.5)
+    bits = _masks(randomness)(torch.Size((count, _BITS)), 0.5)
     return (bits.long() << torch.arange(_BITS, device=bits.device)).sum(-1)
 
 
