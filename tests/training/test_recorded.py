@@ -169,8 +169,9 @@ def test_a_query_that_uniform_attention_does_not_ask_has_no_gradient(scales):
 def test_long_texts_have_few_widths_and_sentences_their_own():
     widths = [RecordedGradients.width(widest) for widest in range(1, 1001)]
     assert widths[:32] == list(range(1, 33))
-    assert all(0 <= wide - widest < 16 for widest, wide in enumerate(widths, 1))
-    assert len(set(widths[100:])) < recorded._MOST
+    assert all(0 <= wide - widest < max(16, widest / 8) for widest, wide in enumerate(widths, 1))
+    assert widths[255:257] == [256, 288]
+    assert len(set(widths[100:])) < recorded._MOST / 2
 
 
 def test_recorded_steps_on_widened_texts_are_the_plain_ones(monkeypatch, scales):
@@ -181,6 +182,29 @@ def test_recorded_steps_on_widened_texts_are_the_plain_ones(monkeypatch, scales)
     torch.testing.assert_close(found, losses, rtol=0, atol=1e-12)
     for name, parameter in parameters.items():
         torch.testing.assert_close(others[name], parameter, rtol=0, atol=1e-12)
+
+
+def test_the_widest_batch_is_recorded_first_and_moves_no_number(monkeypatch, scales):
+    widths, record = [], PretendedGraphs.record
+
+    def noted(self, work):
+        shape = next(s for s in gradients.shapes.values() if s.left == 0 and s.replay is None)
+        widths.append(shape.columns["inputs"].shape[-1])
+        return record(self, work)
+
+    monkeypatch.setattr(PretendedGraphs, "record", noted)
+    models = stack([scales[0].build(LABELLED, seed) for seed in SEEDS])
+    graphs = PretendedGraphs()
+    graphs.models = models
+    gradients = RecordedGradients(models, TERMS, graphs=graphs)
+    before = {name: p.clone() for name, p in models.parameters.items()}
+    gradients.make_room(lambda: stack_batches(batches(0, LABELLED), lambda _: 31))
+    assert widths == [31]
+    assert all(before[name].equal(p) for name, p in models.parameters.items())
+    for step in range(20):
+        gradients(stack_batches(batches(step, LABELLED), gradients.width))
+    assert widths[0] == max(widths)
+    assert len(widths) > 1
 
 
 def test_masks_are_sent_as_bytes_and_all_numbers_of_a_batch_in_one_piece(monkeypatch, dropping):

@@ -230,6 +230,15 @@ def test_units_that_find_no_memory_beside_others_are_trained_after_them(tiny, tm
     assert progress.done[-1] == units[1].folder(tmp_path).name
 
 
+def test_units_that_find_no_memory_are_tried_in_half_as_many_processes(tiny, tmp_path):
+    units = [tiny(seed=0, objective=(Hungry(),), steps=steps) for steps in (1, 2, 3, 4)]
+    progress = Counted()
+    trained = train_units(units, tmp_path, 4, progress)
+    assert all(unit.folder.finished()[0] for unit in trained)
+    assert [note.partition("again, ")[2][:1] for note in progress.notes] == ["2", "1"]
+    assert len(progress.done) == 4
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_unit_that_never_finds_memory_fails_in_one_sentence(tiny, tmp_path, jobs):
     units = [tiny(seed=0, objective=(Hungry(always=True),)), tiny(seed=1)]

@@ -30,6 +30,7 @@ from attnscope.training.optimizer import Adagrad, Adam, AitkenAdam, Sgd
 from attnscope.training.progress import Silent
 from attnscope.training.regulariser import DirectionProduct, SquaredNorm, Tying
 from attnscope.training.spread import Workers, train_units
+from attnscope.training.stacked import Gradients
 from attnscope.training.together import groups, is_program, train_together
 
 SOURCE = OneToOne(shortest=2, longest=4)
@@ -212,6 +213,30 @@ def test_on_a_gpu_long_texts_are_cut_into_programs_that_its_memory_holds(seeds, 
     assert sizes(units, 1) == [6]
     monkeypatch.setattr(together, "_POSITIONS", 6 * 4 * longest - 1)
     assert sizes(units, 1) == [3, 3]
+
+
+def test_on_a_gpu_texts_that_are_read_twice_are_twice_as_long(seeds, monkeypatch):
+    source, terms = GrammarSentiment(), (Likelihood(), MaskedWords())
+    units = on_a_gpu(
+        seeds(range(6), ClassifierSpec(encoder=WordStates()), source, batch_size=4, objective=terms)
+    )
+    monkeypatch.setattr(together, "_POSITIONS", 6 * 4 * source.widest_input)
+    assert sizes(units, 1) == [3, 3]
+
+
+def test_room_is_made_for_the_longest_text_and_moves_no_number(droppers, tmp_path, monkeypatch):
+    made = []
+
+    class Roomy(Gradients):
+        def make_room(self, widest):
+            columns = widest()
+            made.append(columns["inputs"].shape)
+            self(columns)
+
+    monkeypatch.setitem(together.GRADIENTS, "cpu", Roomy)
+    compare_with_one_by_one(droppers, tmp_path)
+    longest = max(len(example.inputs) for example in GrammarSentiment().training_examples)
+    assert made == [(len(droppers), droppers[0].training.batch_size, longest)]
 
 
 def test_seeds_with_dropout_are_one_group(droppers):

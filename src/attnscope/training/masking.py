@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -39,6 +39,7 @@ class MaskedWords(Term):
     over the chosen words of the batch. The paper names neither.
     """
 
+    passes: ClassVar[int] = 1
     kind: Literal["masked-words"] = "masked-words"
     share: float = Field(0.15, gt=0, lt=1, description="of a text's words that are predicted")
     reduction: Literal["sum", "mean"] = "sum"

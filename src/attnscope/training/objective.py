@@ -26,6 +26,7 @@ class Term(Spec):
     """
 
     numbers: ClassVar[tuple[str, ...]] = ("weight",)
+    passes: ClassVar[int] = 0  # how often it reads a batch once more
     weight: float = 1.0
 
     @property

@@ -91,7 +91,7 @@ class PreparedMasks:
 
         def note(shape: torch.Size, rate: float) -> Tensor:
             asked.append((shape, rate))
-            return torch.tensor(True).expand(shape)
+            return torch.ones(shape, dtype=torch.bool)
 
         model: Any = self.model
         trace = model.trace(batch.to(self.device), self.attention, note)

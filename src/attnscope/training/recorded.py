@@ -22,11 +22,12 @@ from attnscope.training.stacked import Gradients, Stack, StackedModels
 
 # Steps of a shape that are made without a graph: a GPU loads kernels and makes room when it first
 # needs them, which is not to be recorded.
-_WARM = 3
+_WARM = 1
 # Most graphs of a program; shapes beyond, of a corpus with long and rare texts, go without.
 _MOST = 64
-# Inputs wider than this are padded to a multiple of the second: of texts hardly two batches are
-# equally wide, and sentences, which a recurrent model reads word by word, are left as they are.
+# Inputs wider than this are padded to a multiple of the second, and to one of an eighth of their
+# width or less: of texts hardly two batches are equally wide, and sentences, which a recurrent
+# model reads word by word, are left as they are.
 _NARROW, _MULTIPLE = 32, 16
 
 Work = Callable[[], Tensor]
@@ -103,7 +104,19 @@ class RecordedGradients(Gradients):
     @staticmethod
     def width(widest: int) -> int:
         """Return a width that many batches have, so that they have one graph."""
-        return widest if widest <= _NARROW else -(-widest // _MULTIPLE) * _MULTIPLE
+        if widest <= _NARROW:
+            return widest
+        multiple = max(_MULTIPLE, 1 << (widest.bit_length() - 4))
+        return -(-widest // multiple) * multiple
+
+    def make_room(self, widest: Callable[[], Stack]) -> None:
+        """Record the widest batch first: the others find room in the memory that it leaves.
+
+        Recorded in the order in which they come, wider and wider ones would each take new memory.
+        """
+        columns = widest()
+        for _ in range(_WARM + 1):
+            self(columns)
 
     def __call__(self, columns: Stack) -> Float[Tensor, " model"]:
         """Leave the gradients in the stacked parameters, and return the losses."""

@@ -3,8 +3,8 @@
 Units that differ in nothing but their seed, or on a GPU in a number such as λ, share a process, as
 one program, where their model can.
 Units that another command is training are left to it and waited for at the end. Units that do not
-fit into a GPU's memory beside the others are tried once more when these are done. A unit that fails
-does not stop the others.
+fit into a GPU's memory beside the others are tried again in half as many processes when these are
+done. A unit that fails does not stop the others.
 """
 
 from __future__ import annotations
@@ -97,39 +97,43 @@ class Workers:
         return [TrainedUnit(unit, unit.folder(self.workspace)) for unit in units]
 
     def _train(self, units: list[Unit], progress: Progress) -> tuple[list[str], list[Unit]]:
-        work = groups(units, self.jobs)
-        several = min(self.jobs, len(work)) > 1
-        outcomes = self._side_by_side if several else self._in_turn
-        told = list(self._noted(outcomes(work, progress), progress))
-        crowded = [unit for unit, status, _ in told if status == "crowded"]
-        if crowded and several:
-            progress.note(
-                f"{len(crowded)} units did not fit into the GPU's memory beside the others and are "
-                "trained by themselves now; a smaller --jobs avoids it."
-            )
-            self._end_processes()
-            again = self._in_turn(groups(crowded, 1), progress)
-            told = [one for one in told if one[1] != "crowded"]
-            told += self._noted(again, progress)
-        locked = [unit for unit, status, _ in told if status == "locked"]
-        failures = [message for _, status, message in told if status in ("crowded", "failed")]
+        left, jobs = groups(units, self.jobs), self.jobs
+        told: list[Told] = []
+        while left:
+            jobs = min(jobs, len(left))
+            train = self._side_by_side if jobs > 1 else self._in_turn
+            now = list(self._noted(train(left, jobs, progress), progress))
+            # These groups stay what they are: what a unit ends with may depend on them.
+            left = [group for group, outcomes in now if _crowded(outcomes) and jobs > 1]
+            told += [(group, outcomes) for group, outcomes in now if group not in left]
+            if left:
+                jobs //= 2
+                self._end_processes()
+                progress.note(
+                    f"{sum(map(len, left))} units did not fit into the GPU's memory beside the "
+                    f"others and are tried again, {jobs} at a time; a smaller --jobs avoids it."
+                )
+        ended = [pair for group, outcomes in told for pair in zip(group, outcomes, strict=True)]
+        locked = [unit for unit, (status, _) in ended if status == "locked"]
+        failures = [message for _, (status, message) in ended if status in ("crowded", "failed")]
         return failures, locked
 
     @staticmethod
-    def _noted(outcomes: Iterator[Told], progress: Progress) -> Iterator[Told]:
-        for unit, status, message in outcomes:
-            if status == "finished":
-                progress.finished(message)
-            yield unit, status, message
+    def _noted(told: Iterator[Told], progress: Progress) -> Iterator[Told]:
+        for group, outcomes in told:
+            for status, message in outcomes:
+                if status == "finished":
+                    progress.finished(message)
+            yield group, outcomes
 
-    def _in_turn(self, work: list[list[Unit]], progress: Progress) -> Iterator[Told]:
+    def _in_turn(self, work: list[list[Unit]], _: int, progress: Progress) -> Iterator[Told]:
         for group in work:
-            told = _attempt_group(group, self.workspace, progress.advance, progress.note)
-            for unit, outcome in zip(group, told, strict=True):
-                yield unit, *outcome
+            yield group, _attempt_group(group, self.workspace, progress.advance, progress.note)
 
-    def _side_by_side(self, work: list[list[Unit]], progress: Progress) -> Iterator[Told]:
-        self._start([unit for group in work for unit in group])
+    def _side_by_side(
+        self, work: list[list[Unit]], jobs: int, progress: Progress
+    ) -> Iterator[Told]:
+        self._start([unit for group in work for unit in group], jobs)
         for index, group in enumerate(work):
             self._todo.put((index, group))
         unfinished = len(work)
@@ -141,17 +145,15 @@ class Workers:
                 progress.note(content)
             else:
                 unfinished -= 1
-                for unit, outcome in zip(work[index], content, strict=True):
-                    yield unit, *outcome
+                yield work[index], content
 
-    def _start(self, units: list[Unit]) -> None:
-        if self._processes:
-            return
-        self._todo, self._told = self._context.Queue(), self._context.Queue()
+    def _start(self, units: list[Unit], jobs: int) -> None:
+        if not self._processes:
+            self._todo, self._told = self._context.Queue(), self._context.Queue()
         arguments = (self._todo, self._told, self.workspace)
         # A process that is still starting is not known yet, and so could not be ended.
         with _interrupt_put_off(), _script_left_alone(units):
-            for _ in range(self.jobs):
+            for _ in range(jobs - len(self._processes)):
                 process = self._context.Process(target=_work, args=arguments, daemon=True)
                 process.start()
                 self._processes.append(process)
@@ -170,7 +172,12 @@ class Workers:
 
 
 Outcome = tuple[str, str]  # finished, locked, crowded or failed; and a name or a sentence
-Told = tuple[Unit, str, str]
+Told = tuple[list[Unit], list[Outcome]]
+
+
+def _crowded(outcomes: list[Outcome]) -> bool:
+    # A program does not fit as a whole, or not at all.
+    return outcomes[0][0] == "crowded"
 
 
 def train_units(

@@ -189,6 +189,9 @@ class Gradients:
         """Return how wide stacked inputs are best made: no wider than need be."""
         return widest
 
+    def make_room(self, widest: Callable[[], Stack]) -> None:
+        """Prepare for batches of any width, given how to make the widest."""
+
     def __call__(self, columns: Stack) -> Float[Tensor, " model"]:
         """Leave the gradients in the stacked parameters, and return the losses."""
         return self.taken({name: column.to(self.device) for name, column in columns.items()})

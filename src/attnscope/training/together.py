@@ -39,7 +39,7 @@ from attnscope.training.objective import Term
 from attnscope.training.optimizer import optimizer_arrays, restore_optimizer
 from attnscope.training.prepared import PreparedMasks
 from attnscope.training.recorded import GRADIENTS
-from attnscope.training.stacked import stack, stack_batches, term_numbers
+from attnscope.training.stacked import Stack, stack, stack_batches, term_numbers
 from attnscope.training.unit import Unit
 
 _LOSSES_HELD = 100  # as many as of a unit by itself
@@ -74,7 +74,9 @@ _POSITIONS = 2**19
 
 def _parts_on_a_gpu(units: Sequence[Unit], jobs: int, programs: int) -> int:
     for_idle_processes = min(len(units) // 2, jobs // programs)
-    positions = len(units) * units[0].training.batch_size * units[0].source.widest_input
+    training = units[0].training
+    passes = 1 + sum(term.passes for term in training.objective)
+    positions = passes * len(units) * training.batch_size * units[0].source.widest_input
     return max(1, for_idle_processes, math.ceil(positions / _POSITIONS))
 
 
@@ -259,6 +261,8 @@ class _Group:
 
     def go(self) -> None:
         steps, schedule = self.training.steps, set(self.training.schedule)
+        widest = self.gradients.width(self.members[0].unit.source.widest_input)
+        self.gradients.make_room(lambda: self._columns(self.first, lambda _: widest))
         for step in range(self.first, steps + 1):
             # The checkpoints that were resumed from were written after their step's evaluation.
             if step in schedule and not 0 < step == self.first:
@@ -284,13 +288,16 @@ class _Group:
             with _stopped_alone(member):
                 member.evaluate(step)
 
-    def _update(self, step: int) -> None:
+    def _columns(self, step: int, width: Callable[[int], int]) -> Stack:
         size = self.training.batch_size
         units = [member.unit for member in self.drawing]
         batches = [u.source.training_batch(u.seed, step, size) for u in units]
         streams = [member.stream(step) for member in self.drawing]
-        columns = stack_batches(batches, self.gradients.width)
-        columns |= self.masks(batches, streams, columns)
+        columns = stack_batches(batches, width)
+        return columns | self.masks(batches, streams, columns)
+
+    def _update(self, step: int) -> None:
+        columns = self._columns(step, self.gradients.width)
         if time.monotonic() - self.saved_at >= self.checkpoint_seconds:
             self._check_losses(step)
             values = self.gradients.losses(columns).tolist()
