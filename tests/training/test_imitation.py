@@ -58,6 +58,19 @@ def test_the_term_is_equation_6_on_the_base_units_predictions_and_attention(work
     assert value.item() == pytest.approx(expected / 2, abs=1e-7)
 
 
+def test_the_bases_weights_are_made_ready_once(workspace, monkeypatch):
+    moved, apply = [], torch.nn.RNNBase._apply
+    monkeypatch.setattr(
+        torch.nn.RNNBase, "_apply", lambda self, *rest: (moved.append(self), apply(self, *rest))[1]
+    )
+    term = Imitation(base=BASE).ready(workspace, "cpu")
+    model = MODEL.build(SOURCE, 0).double()
+    term(model, BATCH, model.trace(BATCH), stream())
+    made = len(moved)
+    term(model, BATCH, model.trace(BATCH), stream())
+    assert len(moved) == made
+
+
 def test_a_model_that_is_its_base_pays_nothing_and_gains_nothing(workspace):
     base = load_model(BASE, BASE.folder(workspace), "best")
     term = Imitation(base=BASE, divergence=1.0).ready(workspace, "cpu")

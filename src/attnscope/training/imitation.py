@@ -80,8 +80,11 @@ class Imitation(Term):
                 f"The model of {self.base.name} that is to be imitated was not loaded: call "
                 "ready(workspace, device) on the term."
             )
+        base, numbers = self._model, trace.logits.dtype
+        # Not at every step: on a GPU an LSTM then moves its weights, from where a graph reads them.
+        if next(base.parameters()).dtype != numbers:
+            base.to(numbers)
         with torch.no_grad():
-            base = self._model.to(trace.logits.dtype)
             return base.trace(batch, self.base.training.attention)  # type: ignore[operator]
 
 
