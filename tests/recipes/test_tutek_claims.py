@@ -269,8 +269,8 @@ SEVERAL: dict[str, Callable[[], Rows]] = {
 @pytest.mark.parametrize("claim", SEVERAL)
 def test_fewer_steps_than_the_default_decide_nothing(claim: str):
     rows = SEVERAL[claim]()
-    assert decide(claim, rows, config={"epochs": 8}).verdict is HOLDS
-    assert decide(claim, rows, config={"epochs": 7}).verdict is UNDECIDED
+    assert decide(claim, rows, config={"most_steps": 2000}).verdict is HOLDS
+    assert decide(claim, rows, config={"most_steps": 1999}).verdict is UNDECIDED
 
 
 @pytest.mark.parametrize("claim", SEVERAL)
