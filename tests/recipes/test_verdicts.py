@@ -68,6 +68,15 @@ def test_the_setting_of_a_figure_without_numbers_is_not_a_printed_result() -> No
     assert verdict_of([result(12)]).published != ()
 
 
+def test_a_setting_says_what_the_runs_share_and_in_what_they_differ() -> None:
+    longer = result(12).config | {"steps": 400}
+    other = {"config": longer, "environment": {"device": "cuda"}}
+    setting = verdict_of([result(12), result(12).model_copy(update=other)]).setting
+    assert setting["differing"] == {"steps": [200, 400]}
+    assert setting["config"] == {k: v for k, v in longer.items() if k != "steps"}
+    assert setting["devices"] == ["cpu", "cuda"]
+
+
 def test_a_quick_run_beside_a_full_one_changes_nothing() -> None:
     assert verdict_of([result(12), result(20, "quick")]) == verdict_of([result(12)])
 

@@ -121,7 +121,8 @@ def _table(rows: Sequence[Measurement]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|"
     for row in rows:
         split = {} if row.split == "val" else {"split": row.split}
-        axes = ", ".join(f"{key}={value}" for key, value in (split | row.axes | row.found).items())
+        found = {key: number(v) if isinstance(v, float) else v for key, v in row.found.items()}
+        axes = ", ".join(f"{key}={value}" for key, value in (split | row.axes | found).items())
         ends = "" if row.low is None else f"{number(row.low)} … {number(row.high)}"
         paper = "" if row.published is None else number(row.published)
         yield (
@@ -142,8 +143,8 @@ def _variants(folder: Path, page: Path) -> Iterator[str]:
             for figure in sorted((workspace / result.place / "figures").glob("*.svg")):
                 yield f"![{workspace.name}, {figure.stem}]({os.path.relpath(figure, page)})\n"
         for claim in judge(found):
-            if claim.setting:
-                yield f"- `{claim.id}`: **{claim.verdict}** — {sentence(claim.evidence)}."
+            if claim.setting and (said := sentence(claim.evidence) or claim.note):
+                yield f"- `{claim.id}`: **{claim.verdict}** — {said.removesuffix('.')}."
         yield ""
 
 

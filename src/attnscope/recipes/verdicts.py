@@ -150,10 +150,24 @@ def _printed(entry: CatalogueEntry) -> tuple[str, ...]:
 
 
 def _setting(pool: Pool) -> dict[str, Any]:
-    rows = pool.measurements
+    rows, configs = pool.measurements, [result.config for result in pool.results]
+    values = {
+        name: [config[name] for config in configs if name in config]
+        for name in dict.fromkeys(name for config in configs for name in config)
+    }
+    shared = {name: given[0] for name, given in values.items() if all(v == given[0] for v in given)}
     return {
-        "config": dict(pool.config()),
+        "config": shared,
+        "differing": {name: _distinct(values[name]) for name in values if name not in shared},
         "datasets": sorted({row.dataset for row in rows}),
         "seeds": len({seed for row in rows for seed in row.seeds}),
-        "device": pool.results[-1].environment.get("device"),
+        "devices": _distinct([result.environment.get("device") for result in pool.results]),
     }
+
+
+def _distinct(values: Iterable[Any]) -> list[Any]:
+    found: list[Any] = []  # a value may be a list, which no set takes
+    for value in values:
+        if value not in found:
+            found.append(value)
+    return found
