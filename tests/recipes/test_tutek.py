@@ -25,6 +25,7 @@ from attnscope.recipes.tutek.held_out import choosing_count, held_out, part_of
 from attnscope.recipes.tutek.marked_words import stand_in
 from attnscope.recipes.tutek.rows import PRINTED, Rows, point, statistics_rows
 from attnscope.recipes.tutek.units import TutekConfig, Which, best_weight, model_of, unit_of
+from attnscope.runs.result import Result
 from attnscope.training.masking import MaskedWords
 from attnscope.training.regulariser import Tying
 from attnscope.training.spread import Workers
@@ -67,6 +68,25 @@ def test_table_6_is_found_by_model_and_layers():
 def test_the_weight_with_the_highest_validation_f1_is_chosen_and_the_smallest_of_equals():
     assert best_weight({30: 0.8, 1: 0.7, 10: 0.9}) == 10
     assert best_weight({30: 0.9, 1: 0.7, 10: 0.9}) == 10
+
+
+@pytest.mark.parametrize(("weights", "drawn"), [((1.0,), False), ((1.0, 10.0), True)])
+def test_what_weights_do_is_drawn_where_there_are_several(weights: tuple[float, ...], drawn: bool):
+    made = named("tutek-sst", "table1")
+    of = {"attention": "dot", "model": "tying"}
+    rows = [made.row(name, point(0.0), of, split="test") for name in table1.HEADLINE[:3]]
+    for weight in weights:
+        for name in ("validation_f1", "ablation_drop_uniform", "ablation_drop_permuted"):
+            rows.append(made.row(name, point(weight), of | {"weight": weight}, split="test"))
+    result = Result(
+        recipe="tutek/table1",
+        scale="full",
+        config=config().model_dump(mode="json"),
+        environment={"device": "cpu"},
+        seconds=1.0,
+        measurements=tuple(rows),
+    )
+    assert ("ablation-tutek-sst" in table1.draw(result, [])) is drawn
 
 
 def test_choosing_weights_never_looks_at_other_attention(

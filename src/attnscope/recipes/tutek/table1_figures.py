@@ -35,7 +35,7 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
         lines = [
             panel
             for model, symbol in (("tying", "δ of tying"), ("mlm", "η of masked words"))
-            if result.select("validation_f1", dataset, model=model)
+            if _several_weights(result, dataset, model)
             for panel in _ablation(result, dataset, model, symbol)
         ]
         if lines:
@@ -91,6 +91,11 @@ def in_order(rows: Sequence[Measurement]) -> list[Measurement]:
 def label_of(row: Measurement) -> str:
     """Return a model and its attention's sign."""
     return f"{LABELS[str(row.axes['model'])]} {SIGNS[str(row.axes['attention'])]}"
+
+
+def _several_weights(result: Result, dataset: str, model: str) -> bool:
+    rows = result.select("validation_f1", dataset, model=model)
+    return len({row.axes["weight"] for row in rows}) > 1
 
 
 def _ablation(result: Result, dataset: str, model: str, symbol: str) -> list[alt.LayerChart]:
