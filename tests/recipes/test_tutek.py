@@ -229,6 +229,17 @@ def test_a_sentence_of_ones_own_is_drawn_word_by_word(tmp_path: Path):
     assert next(path.stem for path in done.figures) == "fig2-grammar-sentiment"
 
 
+@pytest.mark.parametrize(
+    ("sentence", "told"), [("the dragon is dull", "'dragon' is not"), ("  ", "has no word")]
+)
+def test_a_sentence_that_cannot_be_read_is_told_before_anything_is_trained(
+    sentence: str, told: str, tmp_path: Path
+):
+    with pytest.raises(UsageError, match=told):
+        run("tutek/fig2", SMALL | {"sentence": sentence}, device="cpu", jobs=1, out=tmp_path)
+    assert not list(tmp_path.rglob("config.json"))
+
+
 def test_the_sentences_for_figures_are_chosen_by_confidence():
     batch = held_out(SOURCE).batch
     confidence = torch.linspace(0.5, 0.9, len(batch))

@@ -23,6 +23,7 @@ from attnscope.claims.decide import Verdict, above, all_of, verdict
 from attnscope.claims.pool import Decision, Pool, interval_of
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.corpus import Corpus
+from attnscope.errors import UsageError
 from attnscope.recipes.options import Names
 from attnscope.recipes.recipe import Lab
 from attnscope.recipes.tutek.fig2_figures import draw
@@ -43,6 +44,7 @@ from attnscope.recipes.tutek.units import (
     Runs,
     TutekConfig,
     Which,
+    open_corpus,
     train_corpora,
 )
 from attnscope.runs.result import Measurement
@@ -73,6 +75,9 @@ HEADLINE = ("token_share", "token_share_difference", "leakage_spearman")
 
 def measure(config: Config, lab: Lab) -> list[Measurement]:
     """Read base, tying and masked-word models word by word."""
+    if config.sentence:
+        for name in config.corpus:  # One that cannot be read is told before anything is trained.
+            _given(open_corpus(config, name), config.sentence)
     models = [Which(name, config.attention[0]) for name in _MODELS]
     made: list[Measurement] = []
     for runs in train_corpora(config, lab, models):
@@ -119,8 +124,7 @@ def _sentence_rows(config: Config, runs: Runs, found: Found, device: str) -> lis
     """Return what the figures show: words, their probabilities, and the models' own."""
     rows = Rows(runs.source, (0,))
     if config.sentence:
-        ids = runs.source.encode(config.sentence)
-        chosen = {"given": collate([Example(0, ids, [0], [0])])}
+        chosen = {"given": _given(runs.source, config.sentence)}
     else:
         chosen = chosen_sentences(runs.source, found)
     made = []
@@ -132,6 +136,13 @@ def _sentence_rows(config: Config, runs: Runs, found: Found, device: str) -> lis
             )[0]
             made += _one_sentence(rows, which, title, read)
     return made
+
+
+def _given(source: Corpus, sentence: str) -> Batch:
+    ids = source.encode(sentence)
+    if len(ids) == len(source.encode("")):
+        raise UsageError(f"sentence={sentence!r} has no word that {source.dataset} would read.")
+    return collate([Example(0, ids, [0], [0])])
 
 
 def _one_sentence(
