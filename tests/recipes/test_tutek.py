@@ -19,7 +19,7 @@ from attnscope.errors import UsageError
 from attnscope.models.attentions import DotProduct, LearnedQuery
 from attnscope.recipes.recipe import Lab
 from attnscope.recipes.running import run
-from attnscope.recipes.tutek import fig1, fig2, table1, table6, units
+from attnscope.recipes.tutek import fig1, fig2, table1, table2, table6, units
 from attnscope.recipes.tutek.fig2_identity import EXACT, identity_rows
 from attnscope.recipes.tutek.held_out import choosing_count, held_out, part_of
 from attnscope.recipes.tutek.marked_words import stand_in
@@ -157,6 +157,14 @@ def test_recipes_share_their_units(tmp_path: Path):
     again = run("tutek/table3", small, device="cpu", jobs=1, out=tmp_path)
     assert set((tmp_path / "units").iterdir()) == folders
     assert set(again.result.units) <= set(first.result.units)
+
+
+def test_mutual_information_of_the_other_attention_stands_beside_the_table():
+    parts = {
+        attention: table2.Config.model_validate(SMALL | {"attention": attention}).parts
+        for attention in ("additive", "dot")
+    }
+    assert parts == {"additive": ["grammar-sentiment"], "dot": ["grammar-sentiment", "dot"]}
 
 
 def test_a_query_of_the_instances_own_is_compared_with_the_learned_one():
