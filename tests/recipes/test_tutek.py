@@ -159,12 +159,15 @@ def test_recipes_share_their_units(tmp_path: Path):
     assert set(again.result.units) <= set(first.result.units)
 
 
-def test_mutual_information_of_the_other_attention_stands_beside_the_table():
-    parts = {
-        attention: table2.Config.model_validate(SMALL | {"attention": attention}).parts
-        for attention in ("additive", "dot")
-    }
-    assert parts == {"additive": ["grammar-sentiment"], "dot": ["grammar-sentiment", "dot"]}
+@pytest.mark.parametrize(
+    ("recipe", "beside"), [(table1, []), (table2, ["dot"]), (table6, ["dot"]), (fig1, ["dot"])]
+)
+def test_attention_that_a_recipe_does_not_have_by_default_stands_beside_it(
+    recipe: Any, beside: list[str]
+):
+    for attention, more in (("additive", []), ("dot", beside)):
+        settings = recipe.Config.model_validate(SMALL | {"attention": attention})
+        assert settings.parts == ["grammar-sentiment", *more]
 
 
 def test_a_query_of_the_instances_own_is_compared_with_the_learned_one():

@@ -121,8 +121,8 @@ def _table(rows: Sequence[Measurement]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|"
     for row in rows:
         split = {} if row.split == "val" else {"split": row.split}
-        found = {key: number(v) if isinstance(v, float) else v for key, v in row.found.items()}
-        axes = ", ".join(f"{key}={value}" for key, value in (split | row.axes | found).items())
+        known = split | row.axes | row.found
+        axes = ", ".join(f"{key}={number(value)}" for key, value in known.items())
         ends = "" if row.low is None else f"{number(row.low)} … {number(row.high)}"
         paper = "" if row.published is None else number(row.published)
         yield (

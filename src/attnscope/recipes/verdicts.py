@@ -151,17 +151,16 @@ def _printed(entry: CatalogueEntry) -> tuple[str, ...]:
 
 def _setting(pool: Pool) -> dict[str, Any]:
     rows, configs = pool.measurements, [result.config for result in pool.results]
-    values = {
-        name: [config[name] for config in configs if name in config]
+    given = {
+        name: _distinct(config[name] for config in configs if name in config)
         for name in dict.fromkeys(name for config in configs for name in config)
     }
-    shared = {name: given[0] for name, given in values.items() if all(v == given[0] for v in given)}
     return {
-        "config": shared,
-        "differing": {name: _distinct(values[name]) for name in values if name not in shared},
+        "config": {name: values[0] for name, values in given.items() if len(values) == 1},
+        "differing": {name: values for name, values in given.items() if len(values) > 1},
         "datasets": sorted({row.dataset for row in rows}),
         "seeds": len({seed for row in rows for seed in row.seeds}),
-        "devices": _distinct([result.environment.get("device") for result in pool.results]),
+        "devices": _distinct(result.environment.get("device") for result in pool.results),
     }
 
 

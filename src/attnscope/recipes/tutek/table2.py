@@ -62,11 +62,6 @@ class Config(TutekConfig):
     # The paper has "at most 1M"; a fifth gives the same picture in a fifth of the time.
     occurrences: int = Field(OCCURRENCES, ge=2)
 
-    @property
-    def parts(self) -> list[str]:
-        """An attention that the paper does not show stands beside the table."""
-        return super().parts + [name for name in self.attention if name != "additive"]
-
 
 QUICK = SMALL | {
     "words": 60,

@@ -56,12 +56,6 @@ class Config(TutekConfig):
     layers: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Several] = (1, 2, 3)
     permutations: int = Field(100, ge=1)
 
-    @property
-    def parts(self) -> list[str]:
-        """Another attention stands beside the table."""
-        default = type(self).model_fields["attention"].default
-        return super().parts + list(self.attention) * (self.attention != default)
-
 
 QUICK = SMALL | {"layers": [1, 2], "permutations": 10}
 HEADLINE = ("f1_trained", "f1_drop_uniform", "f1_drop_permuted")

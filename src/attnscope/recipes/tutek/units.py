@@ -86,6 +86,12 @@ class TutekConfig(CorporaSettings):
     edges: Literal["bare", "marked"] = "bare"
     longest: int = Field(4000, ge=3)  # tokens; Jain and Wallace's bound for their longest texts
 
+    @property
+    def parts(self) -> list[str]:
+        """Attention that a recipe does not have by default stands beside it."""
+        default = type(self).model_fields["attention"].default
+        return super().parts + [name for name in self.attention if name not in default]
+
 
 # What --quick makes of these settings. The package's own corpus needs no download, and has no words
 # that vectors would know; a higher rate shows in seconds what the paper's shows in minutes.
