@@ -251,6 +251,18 @@ def test_a_sentence_that_cannot_be_read_is_told_before_anything_is_trained(
     assert not list(tmp_path.rglob("config.json"))
 
 
+def test_a_corpus_without_marks_is_told_before_anything_is_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def none(*_: object) -> None:
+        raise UsageError("No text has a rationale.")
+
+    monkeypatch.setattr("attnscope.recipes.tutek.rationales.marked_texts", none)
+    with pytest.raises(UsageError, match="has a rationale"):
+        run("tutek/rationales", SMALL, device="cpu", jobs=1, out=tmp_path)
+    assert not list(tmp_path.rglob("config.json"))
+
+
 def test_the_sentences_for_figures_are_chosen_by_confidence():
     batch = held_out(SOURCE).batch
     confidence = torch.linspace(0.5, 0.9, len(batch))

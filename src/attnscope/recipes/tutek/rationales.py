@@ -30,6 +30,7 @@ from attnscope.recipes.tutek.units import (
     Runs,
     TutekConfig,
     Which,
+    open_corpus,
     train_corpora,
 )
 from attnscope.runs.result import Measurement, Result
@@ -71,9 +72,11 @@ CLAIMS: dict[str, Any] = {}
 def measure(config: Config, lab: Lab) -> list[Measurement]:
     """Train base, tying and masked-word models and read three scores off each."""
     models = [Which(name, attention) for attention in config.attention for name in _MODELS]
+    # A corpus without marks is told before anything is trained.
+    marked = [marked_texts(open_corpus(config, name), config.split) for name in config.corpus]
     made: list[Measurement] = []
-    for runs in train_corpora(config, lab, models):
-        for split, texts in marked_texts(runs.source, config.split).items():
+    for runs, by_split in zip(train_corpora(config, lab, models), marked, strict=True):
+        for split, texts in by_split.items():
             made += _split_rows(config, runs, split, texts, lab.device)
     return made
 
