@@ -24,6 +24,7 @@ from attnscope.recipes.tutek.fig2_identity import EXACT, identity_rows
 from attnscope.recipes.tutek.held_out import choosing_count, held_out, part_of
 from attnscope.recipes.tutek.marked_words import stand_in
 from attnscope.recipes.tutek.rows import PRINTED, Rows, point, statistics_rows
+from attnscope.recipes.tutek.table1_figures import heading
 from attnscope.recipes.tutek.units import TutekConfig, Which, best_weight, model_of, unit_of
 from attnscope.runs.result import Result
 from attnscope.training.masking import MaskedWords
@@ -87,6 +88,21 @@ def test_what_weights_do_is_drawn_where_there_are_several(weights: tuple[float, 
         measurements=tuple(rows),
     )
     assert ("ablation-tutek-sst" in table1.draw(result, [])) is drawn
+
+
+@pytest.mark.parametrize(
+    ("attentions", "told"),
+    [(("dot",), "(• dot attention)"), (("dot", "additive"), "(+ additive, • dot attention)")],
+)
+def test_a_figures_title_says_what_the_marks_of_attention_mean(
+    attentions: tuple[str, ...], told: str
+):
+    made = named("tutek-sst", "table1")
+    rows = [
+        made.row("f1_trained", point(0.0), {"attention": name, "model": "base"}, split="test")
+        for name in attentions
+    ]
+    assert heading("tutek-sst", rows) == f"tutek-sst {told}"
 
 
 def test_choosing_weights_never_looks_at_other_attention(

@@ -24,7 +24,7 @@ from attnscope.recipes.tutek.colours import LABELS, SIGNS
 from attnscope.recipes.tutek.held_out import average_of, best_model, predicted
 from attnscope.recipes.tutek.marked_words import marked_texts
 from attnscope.recipes.tutek.rows import Rows, axes_of, point, rng
-from attnscope.recipes.tutek.table1_figures import in_order
+from attnscope.recipes.tutek.table1_figures import heading, in_order
 from attnscope.recipes.tutek.units import (
     SMALL,
     Runs,
@@ -151,7 +151,8 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
             panels.append(
                 dots_with_intervals(lines, Axis(title), label="label", colours=tints, width=220)
             )
-        charts[f"rationales-{dataset}-{split}"] = beside(*panels, title=f"{dataset}, {split}")
+        shown = heading(f"{dataset}, {split}", result.select("average_precision", dataset))
+        charts[f"rationales-{dataset}-{split}"] = beside(*panels, title=shown)
     return charts
 
 

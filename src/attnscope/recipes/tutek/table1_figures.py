@@ -31,7 +31,8 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     charts: dict[str, Any] = {}
     for dataset in dict.fromkeys(row.dataset for row in result.select("f1_trained")):
         panels = dot_panels(result, dataset, _COLUMNS, list(_COLUMNS)[1:])
-        charts[f"table1-{dataset}"] = beside(*panels, title=dataset)
+        shown = heading(dataset, result.select("f1_trained", dataset))
+        charts[f"table1-{dataset}"] = beside(*panels, title=shown)
         lines = [
             panel
             for model, symbol in (("tying", "δ of tying"), ("mlm", "η of masked words"))
@@ -66,6 +67,13 @@ def dot_panels(
         axis = Axis(title, domain=shared if name in alike else None)
         panels.append(dots_with_intervals(lines, axis, label="label", colours=colours, width=190))
     return panels
+
+
+def heading(place: str, rows: Sequence[Measurement]) -> str:
+    """Return a title that says what the marks beside the models' names mean."""
+    present = {str(row.axes["attention"]) for row in rows}
+    marks = ", ".join(f"{sign} {name}" for name, sign in SIGNS.items() if name in present)
+    return f"{place} ({marks} attention)"
 
 
 def span(rows: Sequence[Measurement]) -> tuple[float, float]:

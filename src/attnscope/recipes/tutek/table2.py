@@ -44,7 +44,7 @@ from attnscope.recipes.tutek.judging import (
     too_few,
 )
 from attnscope.recipes.tutek.rows import Rows, axes_of, rng
-from attnscope.recipes.tutek.table1_figures import dot_panels
+from attnscope.recipes.tutek.table1_figures import dot_panels, heading
 from attnscope.recipes.tutek.units import SMALL, Attentions, Runs, TutekConfig, Which, train_corpora
 from attnscope.runs.result import Measurement, Result
 
@@ -197,7 +197,9 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     datasets = dict.fromkeys(row.dataset for row in result.select("mi_mf"))
     return {
         f"table2-{name}": beside(
-            *dot_panels(result, name, columns, list(columns)), title=name, columns=2
+            *dot_panels(result, name, columns, list(columns)),
+            title=heading(name, result.select("mi_mf", name)),
+            columns=2,
         )
         for name in datasets
     }

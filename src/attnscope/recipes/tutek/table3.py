@@ -24,7 +24,7 @@ from attnscope.recipes.tutek.judging import (
     too_few,
 )
 from attnscope.recipes.tutek.rows import Rows, axes_of, rng
-from attnscope.recipes.tutek.table1_figures import dot_panels
+from attnscope.recipes.tutek.table1_figures import dot_panels, heading
 from attnscope.recipes.tutek.units import SMALL, TutekConfig, Which, train_corpora
 from attnscope.runs.result import Measurement, Result
 from attnscope.training.trained import TrainedUnit
@@ -117,6 +117,9 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     }
     datasets = dict.fromkeys(row.dataset for row in result.select("token_probability"))
     return {
-        f"table3-{name}": beside(*dot_panels(result, name, columns), title=name)
+        f"table3-{name}": beside(
+            *dot_panels(result, name, columns),
+            title=heading(name, result.select("token_probability", name)),
+        )
         for name in datasets
     }
