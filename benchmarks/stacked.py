@@ -5,7 +5,7 @@ ratio falls below the promised one. Both train aitken's AED (GRU, 128 units) on 
 sunlu's DP with dropout on a made-up corpus of SST's size, for a few steps, in turns, in this
 process and on one thread; what is counted are the steps. On a CPU core, matrix products and tables
 of this size take most of the time either way: the ratio is about 1, and nothing is promised; for
-AED with 32 units it is nearly 2.
+AED with 32 units it is nearly 2. On an H200 it is 39 for AED and 3.7 for DP.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from attnscope.training.unit import Training, Unit
 
 SEEDS = 10
 Device = Literal["cpu", "cuda"]
-PROMISED: dict[Device, float] = {"cuda": 1.0}
+PROMISED: dict[Device, float] = {"cuda": 2.0}
 STEPS: dict[Device, int] = {"cpu": 5, "cuda": 50}
 ROUNDS: dict[Device, int] = {"cpu": 4, "cuda": 2}  # there, recording a step takes long
 
