@@ -42,5 +42,5 @@ def suggestion(name: str, valid: Iterable[str]) -> str:
     """Return the end of an error sentence: the nearest valid name, then all of them."""
     choices = sorted(valid)
     near = difflib.get_close_matches(name, choices, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"{hint}Valid: {', '.join(choices) if choices else '(none)'}."
+    start = f"did you mean {near[0]!r}? Valid" if near else "valid"
+    return f"{start}: {', '.join(choices) if choices else '(none)'}."

@@ -402,7 +402,7 @@ def test_another_split_language_or_kind_of_text_is_one_sentence_with_the_choices
         opened = CorpusFolder.open(folder)
         with pytest.raises(CorpusError, match=r"no split 'tain'; did you mean 'train'\?"):
             opened.pairs("tain", "de", "en")
-        with pytest.raises(CorpusError, match=r"no language 'fr'; .*Valid: de, en\."):
+        with pytest.raises(CorpusError, match=r"no language 'fr'; valid: de, en\."):
             opened.pairs("train", "de", "fr")
         with pytest.raises(CorpusError, match="made for translation; it has no labelled text"):
             opened.labelled("train")

@@ -192,9 +192,7 @@ def test_the_digest_changes_with_label_text_order_and_part_and_with_nothing_else
 
 def test_a_class_that_the_folder_does_not_have_is_one_sentence(data: Path):
     stars(data / "s", train=[(0, "a")], test=[(0, "a")])
-    with pytest.raises(
-        CorpusError, match=r"meta\.json names no label '5', which s uses; .*Valid: 1"
-    ):
+    with pytest.raises(CorpusError, match=r"meta\.json names no label '5', which s uses; valid: 1"):
         select(asked(classes=(("low", ("1",)), ("high", ("5",)))), str.split)
 
 

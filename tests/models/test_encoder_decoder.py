@@ -284,7 +284,7 @@ def test_a_copy_with_other_teacher_forcing_shares_the_parameters():
     assert free.output.weight is model.output.weight
     assert model.trace(batch()).teacher_forced
     assert not free.trace(batch()).teacher_forced
-    with pytest.raises(UsageError, match="Valid: off, on"):
+    with pytest.raises(UsageError, match="valid: off, on"):
         model.with_teacher_forcing("maybe")
 
 
@@ -365,5 +365,5 @@ def test_a_specification_is_read_back_from_its_configuration(name):
 
 
 def test_an_unknown_architecture_is_told_with_the_known_ones():
-    with pytest.raises(ValidationError, match=r"Valid: aed, ao, .*ved"):
+    with pytest.raises(ValidationError, match=r"valid: aed, ao, .*ved"):
         Architecture.model_validate({"kind": "transformer"})

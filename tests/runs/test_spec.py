@@ -75,7 +75,7 @@ def test_unknown_kind_is_answered_with_the_nearest_and_all_kinds():
 
 
 def test_missing_kind_lists_all_kinds():
-    with pytest.raises(UsageError, match=r"Valid: circle, square\.$"):
+    with pytest.raises(UsageError, match=r"valid: circle, square\.$"):
         read_settings(Drawing, {"shape": {"size": 2}}, "my/drawing")
 
 

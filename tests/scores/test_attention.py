@@ -78,5 +78,5 @@ class WithoutAttention:
 
 @pytest.mark.parametrize("rule", [Attention(), LexicalProbe()], ids=lambda rule: rule.kind)
 def test_a_model_without_attention_is_one_sentence(rule):
-    with pytest.raises(AttnscopeError, match=r"^The model has no site 'cross'; Valid: \(none\)\.$"):
+    with pytest.raises(AttnscopeError, match=r"^The model has no site 'cross'; valid: \(none\)\.$"):
         read_score(rule, WithoutAttention(), BATCH)
