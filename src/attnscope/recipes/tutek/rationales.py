@@ -20,11 +20,10 @@ from attnscope.analysis.rationales import RationaleAgreement, rationale_agreemen
 from attnscope.data.rationales import Annotated as Marked
 from attnscope.recipes.options import Names, Several
 from attnscope.recipes.recipe import Charts, Lab, Logged
-from attnscope.recipes.tutek.colours import LABELS, SIGNS
 from attnscope.recipes.tutek.held_out import average_of, best_model, predicted
 from attnscope.recipes.tutek.marked_words import marked_texts
 from attnscope.recipes.tutek.rows import Rows, axes_of, point, rng
-from attnscope.recipes.tutek.table1_figures import heading, in_order
+from attnscope.recipes.tutek.table1_figures import heading, in_order, label_of
 from attnscope.recipes.tutek.units import (
     SMALL,
     Runs,
@@ -157,5 +156,4 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
 
 
 def _label(row: Measurement) -> str:
-    model, attention = LABELS[str(row.axes["model"])], SIGNS[str(row.axes["attention"])]
-    return f"{_SHOWN[str(row.axes['score'])]} of {model} {attention}"
+    return f"{_SHOWN[str(row.axes['score'])]} of {label_of(row)}"

@@ -30,9 +30,7 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
 
     charts: dict[str, Any] = {}
     for dataset in dict.fromkeys(row.dataset for row in result.select("f1_trained")):
-        panels = dot_panels(result, dataset, _COLUMNS, list(_COLUMNS)[1:])
-        shown = heading(dataset, result.select("f1_trained", dataset))
-        charts[f"table1-{dataset}"] = beside(*panels, title=shown)
+        charts[f"table1-{dataset}"] = dot_table(result, dataset, _COLUMNS, list(_COLUMNS)[1:])
         lines = [
             panel
             for model, symbol in (("tying", "δ of tying"), ("mlm", "η of masked words"))
@@ -44,9 +42,13 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     return charts
 
 
-def dot_panels(
-    result: Result, dataset: str, columns: Mapping[str, str], alike: Sequence[str] = ()
-) -> list[alt.LayerChart]:
+def dot_table(
+    result: Result,
+    dataset: str,
+    columns: Mapping[str, str],
+    alike: Sequence[str] = (),
+    across: int | None = None,
+) -> alt.ConcatChart:
     """Draw measurements of the models, attention by attention, one panel a name.
 
     Parameters
@@ -55,18 +57,21 @@ def dot_panels(
         Names of measurements, and the titles of their axes.
     alike
         Names whose panels have the same axis, with 0 on it.
+    across
+        Panels in a row; all of them if not given.
     """
-    from attnscope.figures.charts import Axis, dots_with_intervals
+    from attnscope.figures.charts import Axis, beside, dots_with_intervals
 
-    shared = span([row for name in alike for row in result.select(name, dataset)])
+    found = {name: in_order(result.select(name, dataset)) for name in columns}
+    shared = span([row for name in alike for row in found[name]])
     panels = []
-    for name, title in columns.items():
-        rows = in_order(result.select(name, dataset))
+    for name, rows in found.items():
         lines = [row.model_dump() | {"label": label_of(row)} for row in rows]
         colours = {label_of(row): MODELS[str(row.axes["model"])] for row in rows}
-        axis = Axis(title, domain=shared if name in alike else None)
+        axis = Axis(columns[name], domain=shared if name in alike else None)
         panels.append(dots_with_intervals(lines, axis, label="label", colours=colours, width=190))
-    return panels
+    title = heading(dataset, [row for rows in found.values() for row in rows])
+    return beside(*panels, title=title, columns=across)
 
 
 def heading(place: str, rows: Sequence[Measurement]) -> str:

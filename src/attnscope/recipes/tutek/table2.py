@@ -44,7 +44,7 @@ from attnscope.recipes.tutek.judging import (
     too_few,
 )
 from attnscope.recipes.tutek.rows import Rows, axes_of, rng
-from attnscope.recipes.tutek.table1_figures import dot_panels, heading
+from attnscope.recipes.tutek.table1_figures import dot_table
 from attnscope.recipes.tutek.units import SMALL, Attentions, Runs, TutekConfig, Which, train_corpora
 from attnscope.runs.result import Measurement, Result
 
@@ -186,8 +186,6 @@ CLAIMS = {"tutek.information": information}
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw both samples of every corpus, the estimates for shuffled pairs beside them."""
-    from attnscope.figures.charts import beside
-
     columns = {
         "mi_mf": "most frequent words (nats)",
         "mi_rs": "words drawn by frequency (nats)",
@@ -196,10 +194,6 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     }
     datasets = dict.fromkeys(row.dataset for row in result.select("mi_mf"))
     return {
-        f"table2-{name}": beside(
-            *dot_panels(result, name, columns, list(columns)),
-            title=heading(name, result.select("mi_mf", name)),
-            columns=2,
-        )
+        f"table2-{name}": dot_table(result, name, columns, alike=list(columns), across=2)
         for name in datasets
     }

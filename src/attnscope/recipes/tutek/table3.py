@@ -24,7 +24,7 @@ from attnscope.recipes.tutek.judging import (
     too_few,
 )
 from attnscope.recipes.tutek.rows import Rows, axes_of, rng
-from attnscope.recipes.tutek.table1_figures import dot_panels, heading
+from attnscope.recipes.tutek.table1_figures import dot_table
 from attnscope.recipes.tutek.units import SMALL, TutekConfig, Which, train_corpora
 from attnscope.runs.result import Measurement, Result
 from attnscope.training.trained import TrainedUnit
@@ -109,17 +109,9 @@ CLAIMS = {"tutek.token-probability": token_probability}
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw the table, and the differences from the base model."""
-    from attnscope.figures.charts import beside
-
     columns = {
         "token_probability": "mean probability of single words",
         "token_probability_difference": "less the base model's",
     }
     datasets = dict.fromkeys(row.dataset for row in result.select("token_probability"))
-    return {
-        f"table3-{name}": beside(
-            *dot_panels(result, name, columns),
-            title=heading(name, result.select("token_probability", name)),
-        )
-        for name in datasets
-    }
+    return {f"table3-{name}": dot_table(result, name, columns) for name in datasets}
