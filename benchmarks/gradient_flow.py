@@ -20,8 +20,8 @@ from attnscope.data.batch import Batch, Example, collate
 from attnscope.models.attentions import Additive, DotProduct
 from attnscope.models.classifier import Classifier, ClassifierSpec, Output
 from attnscope.models.encoders import Affine, WordStates
-from attnscope.theory.gradient_flow_groups import group_row
-from attnscope.theory.gradient_flow_model import classifier_flow
+from attnscope.theory.gradient_flow.classifier import classifier_flow
+from attnscope.theory.gradient_flow.groups import group_row
 from attnscope.training.objective import negative_log_likelihood
 
 PROMISED = 3.0

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.models.trace import Trace, attend
-from attnscope.scores.probe import LexicalProbe, log_odds
+from attnscope.scores.lexical_probe import LexicalProbe, log_odds
 
 MEMORY, TIME = 0.1, 1.0
 PAIRS, BATCH, SHORTEST, LONGEST = 1014, 32, 8, 25

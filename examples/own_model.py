@@ -6,7 +6,7 @@ from torch import nn
 import attnscope
 from attnscope.data.tasks import KeywordTask
 from attnscope.models.trace import Trace, attend
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.lexical_probe import LexicalProbe
 
 
 class MyClassifier(nn.Module):  # any network will do

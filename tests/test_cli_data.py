@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from attnscope.cli import app
 from attnscope.cli_data import use_data
+from attnscope.data.corpus_writer import write_corpus
 from attnscope.data.known import listing
-from attnscope.data.making import write_corpus
 from attnscope.errors import AttnscopeError, UsageError
 
 ROWS = [(f"a film of number {n}", ("bad", "good")[n % 2]) for n in range(40)]

@@ -112,9 +112,9 @@ def test_errors_import_nothing_of_the_package():
     ],
 )
 def test_a_wrong_import_is_found_however_it_is_written(source, found):
-    names = list(imported(source, "attnscope.scores.probe", is_package=False))
-    expected = [f"attnscope.scores.probe imports {name}" for name in found]
-    assert violations("attnscope.scores.probe", names) == expected
+    names = list(imported(source, "attnscope.scores.lexical_probe", is_package=False))
+    expected = [f"attnscope.scores.lexical_probe imports {name}" for name in found]
+    assert violations("attnscope.scores.lexical_probe", names) == expected
 
 
 def test_nothing_in_runs_imports_torch():

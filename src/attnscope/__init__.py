@@ -12,18 +12,18 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from attnscope.analysis.comparison import compare
-    from attnscope.data.making import write_corpus
+    from attnscope.data.corpus_writer import write_corpus
     from attnscope.figures.heatmap import heatmap
+    from attnscope.models.contract import check_model
     from attnscope.recipes.running import draw, run
     from attnscope.recipes.verdicts import verdicts
     from attnscope.report.notebook import view
     from attnscope.report.page import write_report
-    from attnscope.scores.contract import check_model
     from attnscope.scores.score import read_score
     from attnscope.training.loading import load
 
 _HOME = {
-    "check_model": "attnscope.scores.contract",
+    "check_model": "attnscope.models.contract",
     "compare": "attnscope.analysis.comparison",
     "draw": "attnscope.recipes.running",
     "heatmap": "attnscope.figures.heatmap",
@@ -32,7 +32,7 @@ _HOME = {
     "run": "attnscope.recipes.running",
     "verdicts": "attnscope.recipes.verdicts",
     "view": "attnscope.report.notebook",
-    "write_corpus": "attnscope.data.making",
+    "write_corpus": "attnscope.data.corpus_writer",
     "write_report": "attnscope.report.page",
 }
 __all__ = [

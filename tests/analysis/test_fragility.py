@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from attnscope.analysis.fragility import Fragility, fragility, fragility_intervals
-from attnscope.analysis.reattended import labelled_traces, outputs_under
+from attnscope.analysis.replaced_attention import labelled_traces, outputs_under
 from attnscope.data.batch import Example, collate
 from attnscope.errors import MissingCapability, UsageError
 from attnscope.models.intervention import Permuted, Uniform

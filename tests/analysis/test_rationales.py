@@ -20,7 +20,7 @@ from attnscope.analysis.rationales import (
 )
 from attnscope.data.rationales import Annotated
 from attnscope.scores.attention import Attention
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.saliency import Saliency
 
 # Few levels, so that ties are common; a position is value, marked, and a word or not.

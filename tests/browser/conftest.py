@@ -14,7 +14,7 @@ from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoders import Recurrent
 from attnscope.runs.result import Measurement, Result
 from attnscope.scores.attention import Attention
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.training.demo import demo_folder
 from attnscope.training.loop import train_unit
 from attnscope.training.unit import Training, Unit

@@ -9,8 +9,8 @@ import torch
 
 from attnscope.data.batch import Example, collate
 from attnscope.report.scene import quantise
-from attnscope.scores.merging import merge_words
 from attnscope.scores.score import Score
+from attnscope.scores.subwords import merge_words
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from typing import Literal
 import pytest
 import torch
 
-import attnscope.training.kinds  # noqa: F401  (registers every kind)
+import attnscope.training.registry  # noqa: F401  (registers every kind)
 from attnscope.data.batch import Example
 from attnscope.data.source import Source
 from attnscope.data.tasks import KeywordTask, SampledCopy

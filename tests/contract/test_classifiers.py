@@ -13,7 +13,7 @@ from attnscope.data.batch import collate
 from attnscope.models.attentions import AttentionSpec, QuerySpec
 from attnscope.models.encoders import EncoderSpec
 from attnscope.models.intervention import Learned, Permuted, Uniform
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.lexical_probe import LexicalProbe
 
 EXACT = {"rtol": 0, "atol": 1e-12}
 

@@ -12,8 +12,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from attnscope.data.batch import Example, collate
 from attnscope.errors import AttnscopeError
 from attnscope.models.base import ModelSpec
+from attnscope.models.contract import check_model
 from attnscope.models.trace import Trace, attend
-from attnscope.scores.contract import check_model
 
 
 def test_every_kind_of_model_is_under_contract(listed_models):

@@ -23,8 +23,8 @@ from attnscope.models.intervention import Frozen, Given, Intervention, Learned, 
 from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.scores.attention import Attention
+from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.lexicon import Lexicon, proxy_lexicon
-from attnscope.scores.probe import LexicalProbe
 from attnscope.scores.saliency import Saliency
 from attnscope.scores.score import Score, ScoreRule, read_score, read_scores
 

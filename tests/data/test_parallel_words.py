@@ -11,8 +11,8 @@ import pytest
 
 from attnscope.data import parallel_words, text
 from attnscope.data.corpus import GrammarTranslation
+from attnscope.data.corpus_writer import write_corpus
 from attnscope.data.folder import CorpusFolder
-from attnscope.data.making import write_corpus
 from attnscope.data.parallel_words import ParallelWords, open_words
 from attnscope.data.source import Source
 from attnscope.errors import UsageError

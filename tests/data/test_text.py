@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from attnscope.data import pieces, text
 from attnscope.data.corpus import GrammarSentiment, GrammarTranslation
+from attnscope.data.corpus_writer import write_corpus
 from attnscope.data.folder import CorpusFolder
-from attnscope.data.making import write_corpus
 from attnscope.data.source import Source
 from attnscope.data.text import LabelledText, ParallelText, open_text
 from attnscope.errors import UsageError

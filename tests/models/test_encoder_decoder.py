@@ -17,12 +17,12 @@ from attnscope.errors import MissingCapability, UsageError
 from attnscope.models.architectures import AED, AO, VED, Architecture, LearnedAttention
 from attnscope.models.base import ModelSpec, parameter_count
 from attnscope.models.cells import CELLS
+from attnscope.models.contract import check_model
 from attnscope.models.decoding import greedy
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.models.intervention import Given, Permuted, Uniform
 from attnscope.models.positional import RotatedPositions
 from attnscope.scores.attention import Attention
-from attnscope.scores.contract import check_model
 from attnscope.scores.saliency import Saliency
 from attnscope.scores.score import read_score
 from attnscope.training.objective import Likelihood

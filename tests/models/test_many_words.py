@@ -7,10 +7,10 @@ import torch
 
 from attnscope.data.batch import Example, collate
 from attnscope.data.corpus import GrammarTranslation
+from attnscope.models.contract import check_model
 from attnscope.models.encoder_decoder import EncoderDecoder, EncoderDecoderSpec
 from attnscope.models.many_words import AOWithRoom, PositionsInRoom
 from attnscope.models.positional import RotatedPositions
-from attnscope.scores.contract import check_model
 
 SOURCE = GrammarTranslation()
 WORDS = max(len(SOURCE.input_words), len(SOURCE.output_words))

@@ -14,8 +14,8 @@ from attnscope.data.tasks import KeywordTask, PermutationCopy, SampledCopy
 from attnscope.models import proxy
 from attnscope.models.base import parameter_count
 from attnscope.models.proxy import ProxySpec
+from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.lexicon import proxy_lexicon
-from attnscope.scores.probe import LexicalProbe
 from attnscope.scores.score import read_score
 
 SOURCE = SampledCopy(length=4, vocabulary=6)  # 8 types with EOS and SOS.

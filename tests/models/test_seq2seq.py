@@ -14,10 +14,10 @@ from attnscope.data.batch import Example, collate
 from attnscope.data.tasks import KeywordTask, SampledCopy
 from attnscope.errors import UsageError
 from attnscope.models.base import parameter_count
+from attnscope.models.contract import check_model
 from attnscope.models.intervention import Uniform
 from attnscope.models.seq2seq import TRANSLATOR, Seq2SeqSpec
 from attnscope.runs.spec import read_settings
-from attnscope.scores.contract import check_model
 
 SOURCE = SampledCopy(length=4, vocabulary=6)  # 8 types with EOS and SOS.
 EXAMPLE = Example(0, [2, 5, 0, 3, 6], [7, 2, 5], [2, 5, 0])

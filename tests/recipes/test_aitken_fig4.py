@@ -13,7 +13,7 @@ import torch
 from attnscope.claims.decide import Verdict
 from attnscope.claims.pool import Pool
 from attnscope.data.corpus import GrammarTranslation
-from attnscope.data.making import write_corpus
+from attnscope.data.corpus_writer import write_corpus
 from attnscope.data.parallel_words import ParallelWords, open_words
 from attnscope.errors import UsageError
 from attnscope.models.encoder_decoder import EncoderDecoder

@@ -24,7 +24,7 @@ from attnscope.recipes.snell import alignment as recipe
 from attnscope.recipes.snell import alignment_links
 from attnscope.recipes.snell.alignment import Gold
 from attnscope.runs.result import Measurement, Result
-from attnscope.scores.merging import word_groups_of_ids
+from attnscope.scores.subwords import word_groups_of_ids
 from attnscope.training.spread import Workers
 from attnscope.training.trained import TrainedUnit
 

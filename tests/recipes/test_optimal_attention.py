@@ -21,9 +21,9 @@ from attnscope.recipes.recipe import Lab
 from attnscope.recipes.snell import optimal_attention as recipe
 from attnscope.recipes.snell.text_units import REFERENCE, training_of
 from attnscope.runs.result import Measurement, Result
-from attnscope.scores import optimal
+from attnscope.scores import optimal_attention as optimal
 from attnscope.scores.attention import Attention
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.score import Score
 from attnscope.training.bleu import Bleu
 from attnscope.training.spread import Workers

@@ -18,7 +18,7 @@ from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.runs.atomic import ASIDE
 from attnscope.runs.tensors import load_arrays
 from attnscope.scores.attention import Attention
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.training.unit import Training, Unit
 
 WARM = Path(__file__).with_name("warm.py")

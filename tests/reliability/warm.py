@@ -24,8 +24,8 @@ import torch._dynamo
 import attnscope.figures.charts
 import attnscope.recipes.snell.fig3  # noqa: F401
 from attnscope.recipes.running import run
-from attnscope.training.kinds import read_unit
 from attnscope.training.loop import train_unit
+from attnscope.training.registry import read_unit
 
 _FOR_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 

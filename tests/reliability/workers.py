@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 from attnscope.training import spread
-from attnscope.training.kinds import read_unit
 from attnscope.training.progress import Silent
+from attnscope.training.registry import read_unit
 
 
 class Held(Silent):

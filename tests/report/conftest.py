@@ -12,7 +12,7 @@ from attnscope.models.intervention import Uniform
 from attnscope.models.proxy import ProxySpec
 from attnscope.runs.result import Measurement, Result
 from attnscope.scores.attention import Attention
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.saliency import Saliency
 from attnscope.training.demo import demo_folder
 from attnscope.training.loop import train_unit

@@ -9,7 +9,7 @@ from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.report.page import request_of
 from attnscope.report.payload import payload
 from attnscope.scores.attention import Attention
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.training.loop import train_unit
 from attnscope.training.unit import Training, Unit
 

@@ -23,9 +23,9 @@ from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.runs.spec import Settings, Spec, fingerprint, read_settings
 from attnscope.scores.attention import Attention
-from attnscope.scores.probe import LexicalProbe
-from attnscope.training.kinds import read_unit
+from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.training.optimizer import Adam
+from attnscope.training.registry import read_unit
 from attnscope.training.unit import Training, Unit
 
 

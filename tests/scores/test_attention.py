@@ -12,7 +12,7 @@ from attnscope.models.intervention import Given
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.models.trace import Trace
 from attnscope.scores.attention import Attention
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.score import read_score
 
 SOURCE = SampledCopy(length=4, vocabulary=6)

@@ -16,7 +16,7 @@ from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoders import Recurrent
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.scores.attention import Attention
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.saliency import Saliency
 from attnscope.scores.score import read_score
 from attnscope.training.evaluation import (

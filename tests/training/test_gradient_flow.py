@@ -9,15 +9,15 @@ import torch
 
 from attnscope.data.corpus import GrammarSentiment
 from attnscope.data.passes import training_batches
-from attnscope.data.polarity import PolarityTexts
+from attnscope.data.polarity_texts import PolarityTexts
 from attnscope.data.tasks import KeywordTask
 from attnscope.data.token_groups import GroupRule, corpus_counts
 from attnscope.errors import MissingCapability, UsageError
 from attnscope.models.attentions import DotProduct
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoders import Recurrent, WordStates
-from attnscope.theory.gradient_flow_groups import group_row
-from attnscope.theory.gradient_flow_model import classifier_flow
+from attnscope.theory.gradient_flow.classifier import classifier_flow
+from attnscope.theory.gradient_flow.groups import group_row
 from attnscope.training.gradient_flow import GradientFlow
 from attnscope.training.loop import build_model, load_model, train_unit
 from attnscope.training.optimizer import Sgd

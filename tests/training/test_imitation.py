@@ -16,10 +16,10 @@ from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Uniform
 from attnscope.training.imitation import Imitation, imitated
-from attnscope.training.kinds import read_unit
 from attnscope.training.loop import load_model, train_unit
 from attnscope.training.objective import total
 from attnscope.training.optimizer import Sgd
+from attnscope.training.registry import read_unit
 from attnscope.training.together import groups, train_together
 from attnscope.training.unit import Training, Unit
 

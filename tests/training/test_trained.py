@@ -17,7 +17,7 @@ from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Uniform
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.scores.attention import Attention
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.training import loop
 from attnscope.training.evaluation import evaluate
 from attnscope.training.loop import train_unit

@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnscope.analysis.reattended import labelled_traces, outputs_under
+from attnscope.analysis.replaced_attention import labelled_traces, outputs_under
 from attnscope.data.batch import Batch
 from attnscope.data.randomness import counter_uniform
 from attnscope.errors import UsageError

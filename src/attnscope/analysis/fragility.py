@@ -19,7 +19,7 @@ from torch import Tensor
 
 from attnscope.analysis.classification import Average, metric_intervals
 from attnscope.analysis.intervals import RESAMPLES, Interval
-from attnscope.analysis.reattended import labelled_traces, outputs_under
+from attnscope.analysis.replaced_attention import labelled_traces, outputs_under
 from attnscope.data.batch import Batch
 from attnscope.errors import UsageError
 from attnscope.models.intervention import Permuted, Uniform

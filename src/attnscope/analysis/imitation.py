@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnscope.analysis.reattended import POSITIONS, positions_at_once
+from attnscope.analysis.replaced_attention import POSITIONS, positions_at_once
 from attnscope.data.batch import Batch
 from attnscope.models.trace import AttentionModel
 from attnscope.training.imitation import imitated

@@ -19,7 +19,7 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import mutual_info_score
 from torch import Tensor
 
-from attnscope.analysis.reattended import POSITIONS, positions_at_once
+from attnscope.analysis.replaced_attention import POSITIONS, positions_at_once
 from attnscope.data.batch import Batch
 from attnscope.data.randomness import counter_uniform, seed_of
 from attnscope.errors import UsageError

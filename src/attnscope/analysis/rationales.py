@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnscope.analysis.intervals import RESAMPLES, Interval, mean_interval
-from attnscope.analysis.reattended import POSITIONS, positions_at_once
+from attnscope.analysis.replaced_attention import POSITIONS, positions_at_once
 from attnscope.data.rationales import Annotated
 from attnscope.models.trace import AttentionModel
 from attnscope.scores.score import ScoreRule, read_scores

@@ -16,12 +16,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnscope.analysis.intervals import RESAMPLES, Interval, mean_interval
-from attnscope.analysis.reattended import labelled_traces
+from attnscope.analysis.replaced_attention import labelled_traces
 from attnscope.data.batch import Batch
 from attnscope.data.vocabulary import Vocabulary
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.scores.attention import Attention
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.lexical_probe import LexicalProbe
 
 # A token within this of the prediction is said to carry it.
 NEAR = 0.1

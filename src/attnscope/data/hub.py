@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from attnscope.data.choices import words
+from attnscope.data.corpus_writer import corpora_folder, json_lines, place_folder
 from attnscope.data.folder import CorpusError
-from attnscope.data.making import corpora_folder, json_lines, place_folder
 from attnscope.errors import UsageError, suggestion
 
 INSTALL = "pip install 'attnscope[hub]'"

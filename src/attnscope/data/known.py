@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Literal
 
 from attnscope.data import hub, pinned
+from attnscope.data.corpus_writer import corpora_folder
 from attnscope.data.folder import CorpusError, CorpusFolder
-from attnscope.data.making import corpora_folder
 from attnscope.errors import UsageError, suggestion
 from attnscope.runs.spec import Settings
 

@@ -25,8 +25,8 @@ from typing import Any
 from urllib.parse import quote
 
 from attnscope.data.cache import cache_folder
+from attnscope.data.corpus_writer import corpora_folder, json_lines, place_folder
 from attnscope.data.folder import CorpusError
-from attnscope.data.making import corpora_folder, json_lines, place_folder
 from attnscope.errors import AttnscopeError, UsageError, suggestion
 from attnscope.runs.lock import locked
 

@@ -7,7 +7,7 @@ from attnscope.data.source import Source
 from attnscope.data.tokens import SPECIALS
 from attnscope.errors import AttnscopeError
 from attnscope.report.scene import Shown
-from attnscope.scores.merging import WORD_START, word_groups
+from attnscope.scores.subwords import WORD_START, word_groups
 
 
 def shown_example(source: Source, batch: Batch, row: int, key: str, why: str = "") -> Shown:

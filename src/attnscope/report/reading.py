@@ -21,11 +21,11 @@ from attnscope.errors import AttnscopeError
 from attnscope.report.example import shown_example
 from attnscope.report.scene import Follower, Map, Scene, Shown
 from attnscope.scores.attention import Attention
+from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.lexicon import proxy_lexicon
-from attnscope.scores.merging import RULE_OF_SCORE
-from attnscope.scores.probe import LexicalProbe
 from attnscope.scores.saliency import Saliency
 from attnscope.scores.score import Score
+from attnscope.scores.subwords import RULE_OF_SCORE
 from attnscope.theory.ibm1 import IbmModel1
 from attnscope.theory.initial_derivative import PaddedPairs
 from attnscope.training.trained import TrainedUnit

@@ -25,8 +25,8 @@ from attnscope.report.reading import displayed, extra_maps, sentence_scene
 from attnscope.report.scene import Follower, Map, Scene, Shown
 from attnscope.report.stored import COMPARED, StoredScores, agreement
 from attnscope.runs.spec import fingerprint
-from attnscope.scores.merging import RULE_OF_SCORE
 from attnscope.scores.score import Score
+from attnscope.scores.subwords import RULE_OF_SCORE
 from attnscope.training.trained import TrainedUnit
 
 _MOST_STEPS = 40  # of a unit

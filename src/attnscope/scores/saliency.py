@@ -21,7 +21,7 @@ from attnscope.data.batch import Batch
 from attnscope.errors import MissingCapability
 from attnscope.models.intervention import AttentionRule
 from attnscope.models.trace import AttentionModel, Trace
-from attnscope.scores.probe import log_probability
+from attnscope.scores.lexical_probe import log_probability
 from attnscope.scores.score import ScoreRule
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from attnscope.data.corpus import GrammarTranslation
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.scores.attention import Attention
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.training.loop import train_unit
 from attnscope.training.unit import Training, Unit, every, merged
 

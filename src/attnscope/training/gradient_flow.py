@@ -16,14 +16,14 @@ from torch import Tensor, nn
 from attnscope.data.batch import Batch
 from attnscope.data.corpus import Corpus
 from attnscope.data.passes import training_batches
-from attnscope.data.polarity import PolarityTexts
+from attnscope.data.polarity_texts import PolarityTexts
 from attnscope.data.source import Source
 from attnscope.data.token_groups import GroupRule, corpus_counts
 from attnscope.errors import UsageError
 from attnscope.models.intervention import AttentionRule
 from attnscope.models.trace import AttentionModel
-from attnscope.theory.gradient_flow_groups import group_row
-from attnscope.theory.gradient_flow_model import classifier_flow
+from attnscope.theory.gradient_flow.classifier import classifier_flow
+from attnscope.theory.gradient_flow.groups import group_row
 from attnscope.training.metric import Metric
 
 

@@ -16,8 +16,8 @@ from attnscope.models.trace import AttentionModel
 from attnscope.runs.unit import UnitFolder
 from attnscope.scores.score import Score, ScoreRule, read_score
 from attnscope.training.evaluation import example_batch, padded_score
-from attnscope.training.kinds import read_unit
 from attnscope.training.loop import load_model
+from attnscope.training.registry import read_unit
 from attnscope.training.unit import Unit, best_step, score_file
 
 

@@ -53,7 +53,7 @@ from attnscope.recipes.snell.text_units import TextConfig, open_corpus, units_of
 from attnscope.runs.result import Measurement, Result, measured
 from attnscope.runs.spec import Settings
 from attnscope.scores.attention import Attention
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.score import ScoreRule
 from attnscope.training.trained import TrainedUnit
 

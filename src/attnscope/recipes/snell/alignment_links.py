@@ -16,8 +16,8 @@ from attnscope.data.corpus import Corpus
 from attnscope.data.text import ParallelText
 from attnscope.data.tokens import UNKNOWN
 from attnscope.recipes.snell.alignment_text import Gold, Links, Words
-from attnscope.scores.merging import merge_words
 from attnscope.scores.score import ScoreRule
+from attnscope.scores.subwords import merge_words
 from attnscope.theory.ibm1 import IbmModel1, reverse
 from attnscope.theory.initial_derivative import PaddedPairs
 from attnscope.training.evaluation import kept_scores, padded_score

@@ -29,7 +29,7 @@ from attnscope.models.intervention import Uniform
 from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.runs.result import Measurement, Result, measured
 from attnscope.runs.spec import Settings
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.training.trained import TrainedUnit
 from attnscope.training.unit import Training, Unit, every, merged
 

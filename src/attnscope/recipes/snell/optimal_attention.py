@@ -42,10 +42,10 @@ from attnscope.recipes.snell.text_units import (
 )
 from attnscope.runs.result import Measurement, measured
 from attnscope.scores.attention import Attention
-from attnscope.scores.merging import WORD_START
-from attnscope.scores.optimal import Solved, solve
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.lexical_probe import LexicalProbe
+from attnscope.scores.optimal_attention import Solved, solve
 from attnscope.scores.score import read_scores
+from attnscope.scores.subwords import WORD_START
 from attnscope.theory.optimal_attention import optimal_attention
 from attnscope.training.bleu import Bleu
 from attnscope.training.trained import TrainedUnit

@@ -28,7 +28,7 @@ from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.recipes.snell.copying import copy_unit, outcomes
 from attnscope.runs.result import Measurement, Result, measured
 from attnscope.runs.spec import Settings
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.theory.counts import count_table
 from attnscope.training.trained import TrainedUnit
 from attnscope.training.unit import Unit, every, merged

@@ -29,7 +29,7 @@ from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.recipes.options import CorporaSettings, Names
 from attnscope.recipes.recipe import Lab
 from attnscope.scores.attention import Attention
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.saliency import Saliency
 from attnscope.training.bleu import Bleu
 from attnscope.training.optimizer import Adam

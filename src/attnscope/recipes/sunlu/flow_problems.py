@@ -18,9 +18,9 @@ from torch import Tensor
 
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.randomness import generator
-from attnscope.theory.gradient_flow import Parameters, embedding_rate, flow_terms
-from attnscope.theory.gradient_flow_parts import Additive, Affine, Dot, Words
-from attnscope.theory.gradient_flow_pulls import corpus_pulls
+from attnscope.theory.gradient_flow.parts import Additive, Affine, Dot, Words
+from attnscope.theory.gradient_flow.pulls import corpus_pulls
+from attnscope.theory.gradient_flow.terms import Parameters, embedding_rate, flow_terms
 
 TYPES, WIDTH, STATE, HIDDEN, TEXTS, LONGEST = 9, 5, 4, 6, 12, 7
 Tensors = Mapping[str, Tensor]

@@ -19,7 +19,7 @@ from attnscope.analysis.intervals import Interval, mean_interval
 from attnscope.claims.decide import verdict
 from attnscope.claims.pool import Decision, Pool, undecided
 from attnscope.data.passes import training_batches
-from attnscope.data.polarity import PolarityTexts
+from attnscope.data.polarity_texts import PolarityTexts
 from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.recipes.sunlu.answers import rng
 from attnscope.recipes.sunlu.flow_claims import lambda_terms
@@ -37,8 +37,8 @@ from attnscope.recipes.sunlu.flow_problems import (
 from attnscope.recipes.sunlu.units import SCALES, Scales, SunluConfig, Variant, model_of
 from attnscope.runs.result import Measurement, Result, measured
 from attnscope.runs.spec import Settings
-from attnscope.theory.gradient_flow_groups import group_row
-from attnscope.theory.gradient_flow_model import classifier_flow
+from attnscope.theory.gradient_flow.classifier import classifier_flow
+from attnscope.theory.gradient_flow.groups import group_row
 
 if TYPE_CHECKING:
     import altair as alt

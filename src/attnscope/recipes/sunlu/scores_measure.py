@@ -26,8 +26,8 @@ from attnscope.recipes.sunlu.answers import rng
 from attnscope.recipes.sunlu.corpora import NEGATIVE, POSITIVE, Grouped, groups_of
 from attnscope.recipes.sunlu.units import Variant
 from attnscope.runs.result import Measurement, measured
-from attnscope.scores.word_types import WordTypeScores, mean_scores, scores_alone
-from attnscope.theory.gradient_flow_groups import similarity_signs
+from attnscope.scores.polarity import WordTypeScores, mean_scores, scores_alone
+from attnscope.theory.gradient_flow.groups import similarity_signs
 from attnscope.training.loop import build_model
 from attnscope.training.trained import TrainedUnit
 

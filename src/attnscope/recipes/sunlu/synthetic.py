@@ -18,7 +18,7 @@ from pydantic import Field
 from attnscope.analysis.intervals import mean_interval
 from attnscope.claims.decide import Verdict, above, all_of, below, verdict
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
-from attnscope.data.polarity import STRAY, PolarityTexts
+from attnscope.data.polarity_texts import STRAY, PolarityTexts
 from attnscope.models.attentions import DotProduct, LearnedQuery
 from attnscope.models.classifier import ClassifierSpec, Output
 from attnscope.models.embedding import UniformEmbeddings

@@ -34,7 +34,7 @@ from attnscope.recipes.sunlu.units import SunluConfig, Variant, open_corpus, tra
 from attnscope.recipes.sunlu.weights_claims import CLAIMS
 from attnscope.recipes.sunlu.weights_figures import draw
 from attnscope.runs.result import Measurement, measured
-from attnscope.scores.word_types import mean_scores
+from attnscope.scores.polarity import mean_scores
 from attnscope.training.trained import TrainedUnit
 
 __all__ = ["CLAIMS", "HEADLINE", "QUICK", "Config", "draw", "measure", "plan"]

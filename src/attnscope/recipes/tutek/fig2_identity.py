@@ -19,7 +19,7 @@ from attnscope.recipes.tutek.held_out import held_out, part_of
 from attnscope.recipes.tutek.rows import Rows, point
 from attnscope.recipes.tutek.units import ATTENTIONS, VARIANTS, TutekConfig, Which, model_of
 from attnscope.runs.result import Measurement
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.lexical_probe import LexicalProbe
 
 EXACT = 1e-12
 _EXAMPLES = 64

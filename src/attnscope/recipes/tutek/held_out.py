@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from attnscope.analysis.classification import Average, classification_metrics
-from attnscope.analysis.reattended import POSITIONS, positions_at_once
+from attnscope.analysis.replaced_attention import POSITIONS, positions_at_once
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.corpus import Corpus
 from attnscope.data.source import Source

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from attnscope.analysis.agreement import attention_entropy
 from attnscope.analysis.intervals import mean_interval
-from attnscope.analysis.reattended import labelled_traces
+from attnscope.analysis.replaced_attention import labelled_traces
 from attnscope.claims.decide import Verdict, all_of, verdict
 from attnscope.claims.pool import Decision, Pool
 from attnscope.models.trace import AttentionModel

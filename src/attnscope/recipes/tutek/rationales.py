@@ -34,7 +34,7 @@ from attnscope.recipes.tutek.units import (
 )
 from attnscope.runs.result import Measurement, Result
 from attnscope.scores.attention import Attention
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.saliency import Saliency
 
 _MODELS = ("base", "tying", "mlm")

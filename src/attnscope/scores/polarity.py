@@ -21,8 +21,8 @@ from attnscope.data.vocabulary import Vocabulary
 from attnscope.errors import MissingCapability, UsageError
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.scores.attention import site_of
+from attnscope.scores.lexical_probe import log_odds
 from attnscope.scores.lexicon import Lexicon
-from attnscope.scores.probe import log_odds
 
 # Types that are fed alone at once.
 _TYPES = 2**13

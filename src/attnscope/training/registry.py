@@ -8,7 +8,7 @@ from typing import Any
 import attnscope.data.corpus
 import attnscope.data.escan
 import attnscope.data.parallel_words
-import attnscope.data.polarity
+import attnscope.data.polarity_texts
 import attnscope.data.sequence_tasks
 import attnscope.data.tasks
 import attnscope.data.text
@@ -24,7 +24,7 @@ import attnscope.models.proxy
 import attnscope.models.seq2seq
 import attnscope.models.transformer
 import attnscope.scores.attention
-import attnscope.scores.probe
+import attnscope.scores.lexical_probe
 import attnscope.scores.saliency
 import attnscope.training.bleu
 import attnscope.training.gradient_flow

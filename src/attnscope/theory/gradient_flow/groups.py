@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnscope.theory.gradient_flow import Parameters, Terms, alignments
-from attnscope.theory.gradient_flow_pulls import Pulls
+from attnscope.theory.gradient_flow.pulls import Pulls
+from attnscope.theory.gradient_flow.terms import Parameters, Terms, alignments
 
 Groups = Mapping[str, Int[Tensor, " _"]]
 # Dot products held at once.

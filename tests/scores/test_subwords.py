@@ -14,8 +14,8 @@ from attnscope.data.batch import Example, collate
 from attnscope.errors import UsageError
 from attnscope.figures.heatmap import heatmap
 from attnscope.figures.save import figures_available
-from attnscope.scores.merging import merge_words, word_groups, word_groups_of_ids
 from attnscope.scores.score import Score
+from attnscope.scores.subwords import merge_words, word_groups, word_groups_of_ids
 
 SPECIALS = ("<pad>", "<bos>", "<eos>")
 PIECES = (*SPECIALS, "▁the", "▁cat", "s", "▁", "x", "▁sat", ".")

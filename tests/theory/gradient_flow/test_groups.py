@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from attnscope.data.batch import Example, collate
-from attnscope.theory import gradient_flow_groups
-from attnscope.theory.gradient_flow import Parameters, flow_terms
-from attnscope.theory.gradient_flow_groups import group_row, similarity_signs
-from attnscope.theory.gradient_flow_parts import Dot
-from attnscope.theory.gradient_flow_pulls import corpus_pulls
+from attnscope.theory.gradient_flow import groups as gradient_flow_groups
+from attnscope.theory.gradient_flow.groups import group_row, similarity_signs
+from attnscope.theory.gradient_flow.parts import Dot
+from attnscope.theory.gradient_flow.pulls import corpus_pulls
+from attnscope.theory.gradient_flow.terms import Parameters, flow_terms
 
 GROUPS = {
     "positive": torch.tensor([0, 1]),

@@ -21,7 +21,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnscope.theory.gradient_flow_parts import (
+from attnscope.theory.gradient_flow.parts import (
     Attention,
     Embeddings,
     Encoder,
@@ -30,7 +30,7 @@ from attnscope.theory.gradient_flow_parts import (
     Words,
     through_linear,
 )
-from attnscope.theory.gradient_flow_pulls import Pulls
+from attnscope.theory.gradient_flow.pulls import Pulls
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attnscope.data.corpus_writer import write_corpus
 from attnscope.data.folder import CorpusError, CorpusFolder, Pair
 from attnscope.data.known import definition
-from attnscope.data.making import write_corpus
 from attnscope.errors import UsageError
 
 WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=12).filter(

@@ -12,8 +12,7 @@ from attnscope.errors import MissingCapability
 from attnscope.models.attentions import AdditiveAttention, DotAttention, states_as_keys
 from attnscope.models.classifier import Classifier
 from attnscope.models.encoders import AffineEncoder, WordsEncoder
-from attnscope.theory.gradient_flow import Parameters, Terms, flow_terms
-from attnscope.theory.gradient_flow_parts import (
+from attnscope.theory.gradient_flow.parts import (
     RELU,
     TANH,
     Additive,
@@ -23,7 +22,8 @@ from attnscope.theory.gradient_flow_parts import (
     Encoder,
     Words,
 )
-from attnscope.theory.gradient_flow_pulls import Pulls, corpus_pulls
+from attnscope.theory.gradient_flow.pulls import Pulls, corpus_pulls
+from attnscope.theory.gradient_flow.terms import Parameters, Terms, flow_terms
 
 
 def parameters_of(model: nn.Module, dtype: torch.dtype = torch.float64) -> Parameters:

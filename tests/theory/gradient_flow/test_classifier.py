@@ -13,8 +13,8 @@ from attnscope.models.attentions import Additive, DotProduct, InstanceQuery
 from attnscope.models.classifier import Classifier, ClassifierSpec, Output
 from attnscope.models.encoders import Affine, Recurrent, WordStates
 from attnscope.models.proxy import ProxySpec
-from attnscope.theory.gradient_flow_model import classifier_flow, parameters_of
-from attnscope.theory.gradient_flow_pulls import traced_pulls
+from attnscope.theory.gradient_flow.classifier import classifier_flow, parameters_of
+from attnscope.theory.gradient_flow.pulls import traced_pulls
 
 SOURCE = KeywordTask(types=6)
 SPECS = {

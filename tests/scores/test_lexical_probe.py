@@ -18,9 +18,9 @@ from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoders import Recurrent
 from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
-from attnscope.scores import probe
+from attnscope.scores import lexical_probe as probe
 from attnscope.scores.attention import Attention
-from attnscope.scores.probe import LexicalProbe, log_odds, log_probability, probability
+from attnscope.scores.lexical_probe import LexicalProbe, log_odds, log_probability, probability
 from attnscope.scores.score import read_score
 
 COPYING, CLASSIFYING = SampledCopy(length=4, vocabulary=6), KeywordTask(types=9)

@@ -1,4 +1,4 @@
-"""A stored configuration finds the class of every variant after one import: `training.kinds`."""
+"""A stored configuration finds the class of every variant after one import: `training.registry`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from attnscope.models.intervention import Intervention, Permuted, Uniform
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.runs.spec import Spec
 from attnscope.scores.attention import Attention
-from attnscope.scores.probe import LexicalProbe
-from attnscope.training import kinds
+from attnscope.scores.lexical_probe import LexicalProbe
+from attnscope.training import registry as kinds
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import Adam
 from attnscope.training.unit import Training, Unit
@@ -25,7 +25,7 @@ LOOK = """
 import json, pkgutil
 from importlib import import_module
 
-import attnscope.training.kinds
+import attnscope.training.registry
 from attnscope.runs.spec import Spec
 
 def below(cls):

@@ -14,15 +14,15 @@ from torch import Tensor
 
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.errors import UsageError
-from attnscope.theory.gradient_flow import (
+from attnscope.theory.gradient_flow.parts import Additive, Affine, Dot, Words
+from attnscope.theory.gradient_flow.pulls import Pulls, corpus_pulls, residual
+from attnscope.theory.gradient_flow.terms import (
     Parameters,
     Terms,
     alignments,
     flow_terms,
     similarity_rate,
 )
-from attnscope.theory.gradient_flow_parts import Additive, Affine, Dot, Words
-from attnscope.theory.gradient_flow_pulls import Pulls, corpus_pulls, residual
 
 TYPES, EMBEDDING, STATE, HIDDEN = 7, 4, 3, 5
 EXACT = 1e-9

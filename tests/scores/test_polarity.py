@@ -15,10 +15,10 @@ from attnscope.models.classifier import Classifier, ClassifierSpec
 from attnscope.models.encoders import Affine, Recurrent, WordStates
 from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
-from attnscope.scores import word_types
-from attnscope.scores.probe import LexicalProbe
+from attnscope.scores import polarity as word_types
+from attnscope.scores.lexical_probe import LexicalProbe
+from attnscope.scores.polarity import mean_scores, scores_alone
 from attnscope.scores.score import read_score
-from attnscope.scores.word_types import mean_scores, scores_alone
 
 SOURCE = KeywordTask(types=6)
 WORDS = ClassifierSpec(embedding=4, encoder=WordStates(), attention=DotProduct(scale=2.0))

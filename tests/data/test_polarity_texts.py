@@ -8,7 +8,7 @@ import torch
 from pydantic import ValidationError
 from scipy import stats
 
-from attnscope.data.polarity import STRAY, PolarityTexts
+from attnscope.data.polarity_texts import STRAY, PolarityTexts
 from attnscope.data.token_groups import GroupRule, association, corpus_counts
 
 ONE, TWO = PolarityTexts(), PolarityTexts(stray=STRAY)

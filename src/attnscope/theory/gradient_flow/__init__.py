@@ -1,0 +1,1 @@
+"""Gradient flow of polarity and attention scores (sunlu Eq. 19, 27 and their other forms)."""
