@@ -19,8 +19,8 @@ import torch
 
 from attnscope.data.tasks import SampledCopy
 from attnscope.models.seq2seq import Seq2SeqSpec
+from attnscope.training.engine.workers import Workers
 from attnscope.training.loop import train_unit
-from attnscope.training.spread import Workers
 from attnscope.training.unit import Training, Unit
 
 PROMISED = 1.5

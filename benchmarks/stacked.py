@@ -22,11 +22,11 @@ from classifier import CELL, keep_memory
 
 from attnscope.data.sequence_tasks import OneToOne
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
+from attnscope.training.engine.groups import train_together
 from attnscope.training.loop import train_unit
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import AitkenAdam
-from attnscope.training.regulariser import SquaredNorm
-from attnscope.training.together import train_together
+from attnscope.training.penalties import SquaredNorm
 from attnscope.training.unit import Training, Unit
 
 SEEDS = 10

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import attnscope
-import attnscope.training.loading
+import attnscope.training.trained_unit
 from attnscope.data.grammar import translation_corpus
 from attnscope.data.selection import check
 from attnscope.errors import AttnscopeError, UsageError
 from attnscope.training.demo import DEMO
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 ROOT = Path(__file__).parents[1]
 
@@ -93,7 +93,7 @@ def test_a_mistake_in_python_is_one_sentence(call, sentence: str, demo: TrainedU
 
 
 def test_docstring_examples_are_true() -> None:
-    assert doctest.testmod(attnscope.training.loading).failed == 0
+    assert doctest.testmod(attnscope.training.trained_unit).failed == 0
 
 
 def test_public_names_exist_and_have_a_docstring() -> None:

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from attnscope.report.notebook import view
     from attnscope.report.page import write_report
     from attnscope.scores.score import read_score
-    from attnscope.training.loading import load
+    from attnscope.training.trained_unit import load
 
 _HOME = {
     "check_model": "attnscope.models.contract",
     "compare": "attnscope.analysis.comparison",
     "draw": "attnscope.recipes.running",
     "heatmap": "attnscope.figures.heatmap",
-    "load": "attnscope.training.loading",
+    "load": "attnscope.training.trained_unit",
     "read_score": "attnscope.scores.score",
     "run": "attnscope.recipes.running",
     "verdicts": "attnscope.recipes.verdicts",

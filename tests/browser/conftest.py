@@ -15,8 +15,8 @@ from attnscope.models.encoders import Recurrent
 from attnscope.runs.result import Measurement, Result
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
-from attnscope.training.demo import demo_folder
 from attnscope.training.loop import train_unit
+from attnscope.training.trained_unit import demo_folder
 from attnscope.training.unit import Training, Unit
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)

@@ -20,8 +20,8 @@ from attnscope.models.base import parameter_count
 from attnscope.models.classifier import Classifier, ClassifierSpec, Output
 from attnscope.models.embedding import RandomEmbeddings, VectorEmbeddings
 from attnscope.models.encoders import Affine, Concat, Recurrent, Residual, WordStates
+from attnscope.training.engine.vmapped import stack, stack_batches, stacked_losses
 from attnscope.training.objective import Likelihood
-from attnscope.training.stacked import stack, stack_batches, stacked_losses
 
 SOURCE = KeywordTask(types=9)
 BATCH = collate([Example(0, [3, 1, 4, 1, 5], [0], [1]), Example(1, [2, 7], [0], [0])])

@@ -29,7 +29,7 @@ from attnscope.runs.result import Measurement, select
 from attnscope.training.bleu import Bleu
 from attnscope.training.loop import train_unit
 from attnscope.training.optimizer import Adam
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
 
 TINY = TextConfig(

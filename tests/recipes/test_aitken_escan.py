@@ -53,7 +53,7 @@ from attnscope.recipes.aitken.units import context_readout, fresh, unit
 from attnscope.recipes.running import draw, run
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.unit import UnitFolder
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
 CONFIG = EscanConfig(**(ESCAN_QUICK | {"hidden": 8, "samples": 40, "examples": 10}))

@@ -37,7 +37,7 @@ from attnscope.recipes.aitken.units import (
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import read_settings
 from attnscope.runs.unit import UnitFolder
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
 LENGTH = 4

@@ -36,9 +36,9 @@ from attnscope.recipes.recipe import Lab
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import read_settings
 from attnscope.runs.unit import UnitFolder
+from attnscope.training.engine.workers import Workers
 from attnscope.training.optimizer import Adam
-from attnscope.training.spread import Workers
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
 GRAMMAR = GrammarTranslation()

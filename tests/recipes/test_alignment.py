@@ -25,8 +25,8 @@ from attnscope.recipes.snell import alignment_links
 from attnscope.recipes.snell.alignment import Gold
 from attnscope.runs.result import Measurement, Result
 from attnscope.scores.subwords import word_groups_of_ids
-from attnscope.training.spread import Workers
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.engine.workers import Workers
+from attnscope.training.trained_unit import TrainedUnit
 
 TINY = recipe.QUICK | {"translation_hidden": 8, "translation_steps": 3, "examples": 200}
 SENTENCES = (

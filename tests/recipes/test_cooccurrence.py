@@ -18,7 +18,7 @@ from attnscope.recipes.snell import cooccurrence as recipe
 from attnscope.recipes.snell import cooccurrence_text as text_pieces
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import read_settings
-from attnscope.training.spread import Workers
+from attnscope.training.engine.workers import Workers
 
 CONFIG = recipe.Config(
     sentences=1000, length=12, control_types=18, pairs=200, reviews=300, polar_in=5

@@ -12,7 +12,7 @@ from attnscope.recipes.recipe import Lab
 from attnscope.recipes.running import draw, run
 from attnscope.recipes.snell import initial_derivative as recipe
 from attnscope.runs.result import Measurement, Result
-from attnscope.training.spread import Workers
+from attnscope.training.engine.workers import Workers
 
 # As small as a full verdict may rest on.
 CONFIG = recipe.Config(seeds=5, dimensions=(50, 500, 5_000, 50_000))

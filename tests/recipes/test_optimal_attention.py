@@ -26,8 +26,8 @@ from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.score import Score
 from attnscope.training.bleu import Bleu
-from attnscope.training.spread import Workers
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.engine.workers import Workers
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
 
 SOURCE = GrammarTranslation()

@@ -39,8 +39,8 @@ from attnscope.recipes.sunlu.units import (
     planned,
     unit_of,
 )
+from attnscope.training.engine.workers import train_units
 from attnscope.training.optimizer import Adagrad
-from attnscope.training.spread import train_units
 
 needs_corpora = pytest.mark.skipif(
     not os.environ.get("ATTNSCOPE_DATA"), reason="needs ATTNSCOPE_DATA: real corpora"

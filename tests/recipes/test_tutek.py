@@ -27,10 +27,10 @@ from attnscope.recipes.tutek.rows import PRINTED, Rows, point, statistics_rows
 from attnscope.recipes.tutek.table1_figures import heading
 from attnscope.recipes.tutek.units import TutekConfig, Which, best_weight, model_of, unit_of
 from attnscope.runs.result import Result
-from attnscope.training.masking import MaskedWords
-from attnscope.training.regulariser import Tying
-from attnscope.training.spread import Workers
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.engine.workers import Workers
+from attnscope.training.masked_lm import MaskedWords
+from attnscope.training.trained_unit import TrainedUnit
+from attnscope.training.tying import Tying
 
 SMALL: dict[str, Any] = {"corpus": "grammar-sentiment", "vectors": "", "most_steps": 3, "hidden": 4}
 SOURCE = GrammarSentiment()

@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from attnscope.training import spread
+from attnscope.training.engine import workers as spread
 from attnscope.training.progress import Silent
 from attnscope.training.registry import read_unit
 

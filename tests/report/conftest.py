@@ -14,8 +14,8 @@ from attnscope.runs.result import Measurement, Result
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.saliency import Saliency
-from attnscope.training.demo import demo_folder
 from attnscope.training.loop import train_unit
+from attnscope.training.trained_unit import demo_folder
 from attnscope.training.unit import Training, Unit
 
 SVG = (

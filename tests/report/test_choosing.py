@@ -6,7 +6,7 @@ from attnscope.recipes.showing import Named
 from attnscope.recipes.snell import fig3
 from attnscope.report.page import request_of
 from attnscope.report.payload import payload
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import torch
 from attnscope.data.batch import Example, collate
 from attnscope.report.stored import StoredScores, agreement
 from attnscope.scores.score import Score
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 
 @pytest.fixture(scope="module")

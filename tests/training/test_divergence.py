@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from attnscope.errors import AttnscopeError, NonFiniteLoss
+from attnscope.training.engine.workers import train_units
 from attnscope.training.loop import build_model, train_unit
 from attnscope.training.optimizer import Adam
-from attnscope.training.spread import train_units
 
 # The first update makes weights of about 1e30, whose products overflow in step 1.
 TOO_LARGE = Adam(lr=1e30)

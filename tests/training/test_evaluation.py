@@ -28,7 +28,7 @@ from attnscope.training.evaluation import (
 from attnscope.training.loop import train_unit
 from attnscope.training.metric import Metric
 from attnscope.training.objective import Likelihood
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit
 
 TRANSLATOR = Seq2SeqSpec(embedding=8, hidden=8, embeddings="separate")

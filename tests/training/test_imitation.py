@@ -15,12 +15,12 @@ from attnscope.models.attentions import Additive
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Uniform
+from attnscope.training.engine.groups import groups, train_together
 from attnscope.training.imitation import Imitation, imitated
 from attnscope.training.loop import load_model, train_unit
 from attnscope.training.objective import total
 from attnscope.training.optimizer import Sgd
 from attnscope.training.registry import read_unit
-from attnscope.training.together import groups, train_together
 from attnscope.training.unit import Training, Unit
 
 SOURCE = KeywordTask(length=6, types=5)

@@ -8,6 +8,7 @@ from torch import nn
 
 from attnscope.data.sequence_tasks import OneToOne
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
+from attnscope.training.engine.vmapped import stack
 from attnscope.training.optimizer import (
     Adagrad,
     Adam,
@@ -18,7 +19,6 @@ from attnscope.training.optimizer import (
     optimizer_arrays,
     restore_optimizer,
 )
-from attnscope.training.stacked import stack
 
 SPEC = AitkenAdam(decay=0.9, clip=0.5)
 

@@ -18,7 +18,7 @@ class ModelSpec(Spec):
 
     @property
     def stackable_on(self) -> Devices:
-        """The devices on which units train as one program (`attnscope.training.together`).
+        """The devices on which units train as one program (`attnscope.training.engine.groups`).
 
         They can where a model is plain tensor operations with no randomness but that of `dropped`.
         """

@@ -1,7 +1,7 @@
 """Dropout whose masks come from an explicit place, and are the same on every device.
 
-One model in training draws them from a generator as it goes. Several that run as one program cannot
-draw: they take, in the same order, what was drawn before (`attnscope.training.prepared`).
+One model in training draws them from a generator as it goes. Vmapped models cannot draw: they take,
+in the same order, masks drawn before the step (`attnscope.training.engine.dropout_masks`).
 """
 
 from __future__ import annotations

@@ -19,10 +19,10 @@ from attnscope.recipes.entry import Entry
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import Settings
 from attnscope.runs.unit import UnitFolder
+from attnscope.training.engine.workers import Workers
 from attnscope.training.progress import Progress, Silent
 from attnscope.training.registry import read_unit
-from attnscope.training.spread import Workers
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
 
 

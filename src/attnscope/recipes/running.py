@@ -19,8 +19,8 @@ from attnscope.recipes.recipe import Lab, module_of, read_logged
 from attnscope.runs.environment import environment
 from attnscope.runs.result import Result, read_result
 from attnscope.runs.spec import read_settings, told_in_one_sentence
+from attnscope.training.engine.workers import Workers
 from attnscope.training.progress import Progress, Silent
-from attnscope.training.spread import Workers
 
 # One small LSTM leaves a GPU idle. Measured on an H200 with the copying model: 53, 157, 178 and 182
 # steps a second with 1, 4, 8 and 16 processes; under NVIDIA's MPS 59, 216, 423 and 623.

@@ -13,7 +13,7 @@ from attnscope.data.batch import Batch
 from attnscope.errors import UsageError
 from attnscope.recipes.showing import READABLE, Choice
 from attnscope.report.stored import what_was_stored
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 # Of a source, where a user names no number.
 _MOST = 6

@@ -11,7 +11,7 @@ from attnscope.recipes.running import Run
 from attnscope.report.page import html, request_of
 from attnscope.report.payload import payload
 from attnscope.runs.atomic import write_bytes
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 
 @dataclass(frozen=True)

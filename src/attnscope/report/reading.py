@@ -28,7 +28,7 @@ from attnscope.scores.score import Score
 from attnscope.scores.subwords import RULE_OF_SCORE
 from attnscope.theory.ibm1 import IbmModel1
 from attnscope.theory.initial_derivative import PaddedPairs
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 # Sentence pairs that IBM Model 1 is fitted to: a report must not take long.
 _PAIRS = 4000

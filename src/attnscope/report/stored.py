@@ -16,7 +16,7 @@ from attnscope.recipes.showing import Stored
 from attnscope.runs.tensors import Arrays
 from attnscope.scores.score import Score
 from attnscope.training.evaluation import padded_score, right_share
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import score_file
 
 COMPARED = 200

@@ -27,7 +27,7 @@ from attnscope.report.stored import COMPARED, StoredScores, agreement
 from attnscope.runs.spec import fingerprint
 from attnscope.scores.score import Score
 from attnscope.scores.subwords import RULE_OF_SCORE
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 _MOST_STEPS = 40  # of a unit
 

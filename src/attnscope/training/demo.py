@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from importlib.resources import files
 from pathlib import Path
 
 from attnscope.data.corpus import GrammarTranslation
@@ -15,6 +14,7 @@ from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.training.loop import train_unit
+from attnscope.training.trained_unit import demo_folder
 from attnscope.training.unit import Training, Unit, every, merged
 
 DEMO = Unit(
@@ -30,11 +30,6 @@ DEMO = Unit(
     ),
     seed=0,
 )
-
-
-def demo_folder() -> Path:
-    """Return where the demo's unit lies inside the package."""
-    return Path(str(files("attnscope").joinpath("demo")))
 
 
 def main() -> None:

@@ -21,8 +21,8 @@ from attnscope.runs.spec import Spec
 class Term(Spec):
     """Root of the terms of an objective.
 
-    Several units that run as one program (`attnscope.training.together`) may differ in the fields
-    that are ``numbers``, each of which is then a tensor of one number.
+    Units that train as one vmapped group (`attnscope.training.engine.groups`) may differ in the
+    fields that are ``numbers``, each of which is then a tensor of one number.
     """
 
     numbers: ClassVar[tuple[str, ...]] = ("weight",)

@@ -14,7 +14,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from attnscope.runs.spec import Spec
 from attnscope.runs.tensors import Arrays
-from attnscope.training.stacked import StackedModels, clip_each
+from attnscope.training.engine.vmapped import StackedModels, clip_each
 
 
 class OptimizerSpec(Spec):

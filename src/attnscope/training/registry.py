@@ -29,10 +29,11 @@ import attnscope.scores.saliency
 import attnscope.training.bleu
 import attnscope.training.gradient_flow
 import attnscope.training.imitation
-import attnscope.training.masking
+import attnscope.training.masked_lm
 import attnscope.training.objective
 import attnscope.training.optimizer
-import attnscope.training.regulariser  # noqa: F401
+import attnscope.training.penalties
+import attnscope.training.tying  # noqa: F401
 from attnscope.training.unit import Unit
 
 

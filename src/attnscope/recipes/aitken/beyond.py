@@ -33,8 +33,8 @@ from attnscope.recipes.recipe import Lab, Predicate
 from attnscope.runs.result import Measurement, measured
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import Adam
-from attnscope.training.regulariser import SquaredNorm
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.penalties import SquaredNorm
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every
 
 _EVALUATED = 250  # steps from one evaluation to the next

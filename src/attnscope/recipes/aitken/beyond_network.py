@@ -29,7 +29,7 @@ from attnscope.models.decoding import stepper
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.recipes.aitken.networks import N, Network, in_batches, sides
 from attnscope.recipes.aitken.units import fresh
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 _COMMON = 0.1  # of all sequences: those that reach a step whose mean is shown
 

@@ -32,7 +32,7 @@ from attnscope.recipes.recipe import Lab
 from attnscope.runs.result import Measurement
 from attnscope.runs.spec import Settings
 from attnscope.training.optimizer import Adam
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every
 
 STAND_IN = "tatoeba-en-fr"

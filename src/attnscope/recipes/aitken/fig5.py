@@ -46,7 +46,7 @@ from attnscope.recipes.aitken.units import KINDS
 from attnscope.recipes.recipe import Lab
 from attnscope.recipes.showing import right_and_wrong
 from attnscope.runs.result import Measurement, measured
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 # AED on eSCAN; AO without gates is looked at on one-to-one.
 ESCAN_KINDS = ("lstm", "ugrnn", "learned")

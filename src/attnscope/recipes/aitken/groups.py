@@ -17,7 +17,7 @@ from attnscope.data.source import Source
 from attnscope.models.cells import CellName
 from attnscope.recipes.aitken.units import AitkenConfig, ArchitectureName, AttentionName, unit
 from attnscope.runs.result import Measurement, measured
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
 
 # What the paper says that both architectures reach on eSCAN.

@@ -26,7 +26,7 @@ from attnscope.data.batch import Batch
 from attnscope.data.source import Source
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.recipes.aitken.units import accuracy_of, analysed, fresh
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 ROWS = 100  # sequences of a forward pass
 

@@ -37,8 +37,8 @@ from attnscope.runs.spec import Settings
 from attnscope.scores.attention import Attention
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import AitkenAdam
-from attnscope.training.regulariser import SquaredNorm
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.penalties import SquaredNorm
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every
 
 ArchitectureName = Literal["ved", "aed", "ao"]

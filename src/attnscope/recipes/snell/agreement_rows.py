@@ -37,7 +37,7 @@ from attnscope.runs.result import Measurement, measured
 from attnscope.scores.lexicon import proxy_odds
 from attnscope.scores.score import Score
 from attnscope.training.bleu import Bleu
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import log_column
 
 METRICS: dict[str, Metric] = {"top5pct": top_share_agreement, "kendall_tau": kendall_tau_b}

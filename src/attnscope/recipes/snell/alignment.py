@@ -55,7 +55,7 @@ from attnscope.runs.spec import Settings
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.score import ScoreRule
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 ALONE = "gold sentences alone"
 

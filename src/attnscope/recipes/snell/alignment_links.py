@@ -21,7 +21,7 @@ from attnscope.scores.subwords import merge_words
 from attnscope.theory.ibm1 import IbmModel1, reverse
 from attnscope.theory.initial_derivative import PaddedPairs
 from attnscope.training.evaluation import kept_scores, padded_score
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 
 def diagonal_links(gold: Gold) -> Links:

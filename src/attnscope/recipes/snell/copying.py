@@ -13,7 +13,7 @@ from attnscope.claims.pool import Pool
 from attnscope.data.tasks import CopyTask
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.runs.result import Measurement
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every
 
 

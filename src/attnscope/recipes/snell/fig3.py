@@ -40,7 +40,7 @@ from attnscope.recipes.snell.copying import (
 from attnscope.runs.result import Measurement, Result, measured
 from attnscope.runs.spec import Settings
 from attnscope.scores.lexicon import proxy_lexicon
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit
 
 

@@ -33,7 +33,7 @@ from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.recipes.snell.copying import copy_unit, outcomes, read_outcomes
 from attnscope.runs.result import Measurement, Result, measured
 from attnscope.runs.spec import Settings
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
 
 # Seeds of random heads start here, so that none of them was ever a candidate.

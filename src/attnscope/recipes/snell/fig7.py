@@ -30,7 +30,7 @@ from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.runs.result import Measurement, Result, measured
 from attnscope.runs.spec import Settings
 from attnscope.scores.lexical_probe import LexicalProbe
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every, merged
 
 PLACES = ("keyword", "next", "mean", "last")

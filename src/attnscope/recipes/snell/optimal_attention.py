@@ -48,7 +48,7 @@ from attnscope.scores.score import read_scores
 from attnscope.scores.subwords import WORD_START
 from attnscope.theory.optimal_attention import optimal_attention
 from attnscope.training.bleu import Bleu
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit, log_column
 
 __all__ = ["CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "Config", "draw", "linear_unit", "measure"]

@@ -30,7 +30,7 @@ from attnscope.runs.result import Measurement, Result, measured
 from attnscope.runs.spec import Settings
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.theory.counts import count_table
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit, every, merged
 
 

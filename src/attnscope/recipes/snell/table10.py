@@ -36,7 +36,7 @@ from attnscope.recipes.snell.text_units import (
     training_of,
 )
 from attnscope.runs.result import Measurement, Result
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
 
 

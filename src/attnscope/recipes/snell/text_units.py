@@ -33,7 +33,7 @@ from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.saliency import Saliency
 from attnscope.training.bleu import Bleu
 from attnscope.training.optimizer import Adam
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every, merged
 
 CLASSIFICATION = ("sst", "imdb", "ag_news", "newsgroups", "amazon", "yelp", "sms")

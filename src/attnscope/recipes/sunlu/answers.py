@@ -12,7 +12,7 @@ from attnscope.analysis.agreement import attention_entropy
 from attnscope.analysis.intervals import Interval
 from attnscope.data.corpus import Corpus
 from attnscope.recipes.sunlu.corpora import held_out_batch
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 
 class Answers:

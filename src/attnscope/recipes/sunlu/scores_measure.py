@@ -29,7 +29,7 @@ from attnscope.runs.result import Measurement, measured
 from attnscope.scores.polarity import WordTypeScores, mean_scores, scores_alone
 from attnscope.theory.gradient_flow.groups import similarity_signs
 from attnscope.training.loop import build_model
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 Array = NDArray[np.float64]
 ALONE, OCCURRENCES = "alone", "occurrences"

@@ -35,7 +35,7 @@ from attnscope.runs.spec import Settings
 from attnscope.training.gradient_flow import GradientFlow
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import Sgd
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every
 
 __all__ = ["CLAIMS", "HEADLINE", "QUICK", "Config", "draw", "measure", "units"]

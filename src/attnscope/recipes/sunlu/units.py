@@ -24,8 +24,8 @@ from attnscope.recipes.options import CorporaSettings, Names, Several
 from attnscope.recipes.recipe import Lab
 from attnscope.training.objective import Likelihood, Term
 from attnscope.training.optimizer import Adagrad
-from attnscope.training.regulariser import DirectionProduct, SquaredNorm
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.penalties import DirectionProduct, SquaredNorm
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every
 
 CORPORA = ("sunlu-sst", "sunlu-imdb", "sunlu-20news-1", "sunlu-20news-2")

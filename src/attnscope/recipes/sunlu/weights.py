@@ -35,7 +35,7 @@ from attnscope.recipes.sunlu.weights_claims import CLAIMS
 from attnscope.recipes.sunlu.weights_figures import draw
 from attnscope.runs.result import Measurement, measured
 from attnscope.scores.polarity import mean_scores
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 __all__ = ["CLAIMS", "HEADLINE", "QUICK", "Config", "draw", "measure", "plan"]
 

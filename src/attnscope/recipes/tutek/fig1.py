@@ -45,7 +45,7 @@ from attnscope.recipes.tutek.units import (
 from attnscope.runs.result import Measurement, Result
 from attnscope.theory.divergence import LARGEST_JSD
 from attnscope.training.imitation import Imitation
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
 
 _MODELS = ("base", "mlm", "tying")

@@ -25,7 +25,7 @@ from attnscope.data.text import Text
 from attnscope.errors import UsageError
 from attnscope.models.base import ModelSpec
 from attnscope.models.trace import AttentionModel
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 # Validation examples that choose, at most: an evaluation must not take longer than its steps.
 _CHOOSING = 2000

@@ -29,7 +29,7 @@ from attnscope.recipes.tutek.rows import Rows, rng
 from attnscope.recipes.tutek.table1_rows import fragility_rows, measure_fragility
 from attnscope.recipes.tutek.units import SMALL, TutekConfig, Which, train_corpora
 from attnscope.runs.result import Measurement, Result
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 _STARTS = ("default", "normal")
 # Fixed beforehand: thresholds of the catalogue.

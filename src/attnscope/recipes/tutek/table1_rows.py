@@ -14,7 +14,7 @@ from attnscope.recipes.tutek.held_out import average_of, best_model, held_out
 from attnscope.recipes.tutek.rows import Rows, axes_of, point, rng
 from attnscope.recipes.tutek.units import Runs, Which
 from attnscope.runs.result import Measurement
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 MODIFIED = ("uniform", "permuted")
 # A change is negative where the score falls, as the paper prints it.

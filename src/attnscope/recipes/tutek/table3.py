@@ -27,7 +27,7 @@ from attnscope.recipes.tutek.rows import Rows, axes_of, rng
 from attnscope.recipes.tutek.table1_figures import dot_table
 from attnscope.recipes.tutek.units import SMALL, TutekConfig, Which, train_corpora
 from attnscope.runs.result import Measurement, Result
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 _MODELS = ("base", "residual", "tying", "mlm")
 _LOWER = ("tying", "mlm")

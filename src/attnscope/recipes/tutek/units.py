@@ -33,11 +33,11 @@ from attnscope.models.encoders import Concat, EncoderSpec, Recurrent, Residual
 from attnscope.recipes.options import CorporaSettings, EachOnce, Names, Several
 from attnscope.recipes.recipe import Lab
 from attnscope.recipes.tutek.held_out import choosing_count, validation_f1
-from attnscope.training.masking import MaskedWords
+from attnscope.training.masked_lm import MaskedWords
 from attnscope.training.objective import Likelihood, Term
 from attnscope.training.optimizer import ClippedAdam
-from attnscope.training.regulariser import Tying
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
+from attnscope.training.tying import Tying
 from attnscope.training.unit import Training, Unit, every
 
 CORPORA = ("tutek-sst", "tutek-imdb", "tutek-ag-news", "tutek-20news")

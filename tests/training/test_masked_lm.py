@@ -17,9 +17,9 @@ from attnscope.errors import MissingCapability
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoders import Concat, Recurrent, Residual, WordStates
 from attnscope.training.loop import build_model, load_model, train_unit
-from attnscope.training.masking import MaskedWords, choose_words
+from attnscope.training.masked_lm import MaskedWords, choose_words
 from attnscope.training.objective import Likelihood, Term, total
-from attnscope.training.regulariser import Tying
+from attnscope.training.tying import Tying
 from attnscope.training.unit import Training, Unit
 
 TYPES, SOURCE = 1000, GrammarSentiment()

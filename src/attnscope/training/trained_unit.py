@@ -1,9 +1,10 @@
-"""A trained unit, to be measured: its log, its stored scores, its model."""
+"""A trained unit, read from its folder: its log, its stored scores, its model."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -128,3 +129,31 @@ class TrainedUnit:
         batch = self.examples if examples is None else examples
         score = read_score(rule, model, batch, self.unit.training.attention)
         return replace(score, input_words=source.input_words, output_words=source.output_words)
+
+
+def load(unit: str | Path) -> TrainedUnit:
+    """Return a trained unit: its model, its log, its stored scores.
+
+    Parameters
+    ----------
+    unit
+        ``"demo"`` for the tiny translator that comes with the package, or the folder of a unit, as
+        in ``runs/units/permutations-40-seq2seq-seed0-…``.
+
+    Examples
+    --------
+    >>> import attnscope
+    >>> demo = attnscope.load("demo")
+    >>> score = demo.score("attention", "der Mann hat den Hund gesehen .")
+    >>> score.words(0)[1][:4]
+    ['the', 'man', 'has', 'seen']
+    """
+    path = demo_folder() if unit == "demo" else Path(unit)
+    if not path.is_dir():
+        raise UsageError(f"There is no unit {str(unit)!r}; give 'demo' or the folder of a unit.")
+    return TrainedUnit.read(path)
+
+
+def demo_folder() -> Path:
+    """Return the folder of the demo unit inside the package."""
+    return Path(str(files("attnscope").joinpath("demo")))

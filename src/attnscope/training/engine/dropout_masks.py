@@ -19,8 +19,8 @@ from torch import Tensor
 from attnscope.data.batch import Batch
 from attnscope.models.dropout import masks_from
 from attnscope.models.intervention import AttentionRule
+from attnscope.training.engine.vmapped import MASKS, Stack, StackedModels, first_batch
 from attnscope.training.objective import Term
-from attnscope.training.stacked import MASKS, Stack, StackedModels, first_batch
 
 Asked = tuple[torch.Size, float]  # a shape and a rate
 
@@ -38,7 +38,7 @@ class PreparedMasks:
     Parameters
     ----------
     models, terms, attention
-        As in `attnscope.training.stacked.Gradients`.
+        As in `attnscope.training.engine.vmapped.Gradients`.
     """
 
     def __init__(

@@ -1,12 +1,11 @@
-"""Units that differ in nothing but their seed and numbers such as λ, trained as one program.
+"""Train units that differ only in seed and scalar hyperparameters (λ) as one vmapped model.
 
-Each unit keeps its own folder, lock, log, scores and weights, and is evaluated as a model of its
-own; only the updates are made together (`attnscope.training.stacked`). Units of one seed read the
-same batches through the same masks, which are drawn once for all of them. The numbers are those of
-units trained one by one up to rounding. Their bytes may depend on which units are put together, so
-that is a pure function of what is asked for: the same command gives the same bytes, and so does a
-group that was killed and goes on. Asked for other seeds or other λ, a unit may end with other last
-bits.
+Each unit keeps its own folder, lock, log, scores and weights, and is evaluated by itself; only the
+updates are made together (`attnscope.training.engine.vmapped`). Units of one seed read the same
+batches through the same dropout masks, which are drawn once for all of them. The numbers are those
+of units trained one by one, up to rounding. The last bits may depend on which units form a group,
+so the grouping is a pure function of the command: the same command gives the same bytes, and so
+does a group that was killed and resumed.
 """
 
 from __future__ import annotations
@@ -27,6 +26,9 @@ from attnscope.models.base import ModelSpec
 from attnscope.runs.spec import fingerprint
 from attnscope.runs.tensors import Arrays, load_arrays
 from attnscope.runs.unit import UnitFolder
+from attnscope.training.engine.cuda_graphs import GRADIENTS
+from attnscope.training.engine.dropout_masks import PreparedMasks
+from attnscope.training.engine.vmapped import Stack, stack, stack_batches, term_numbers
 from attnscope.training.loop import (
     CHECKPOINT_SECONDS,
     Note,
@@ -37,9 +39,6 @@ from attnscope.training.loop import (
 )
 from attnscope.training.objective import Term
 from attnscope.training.optimizer import optimizer_arrays, restore_optimizer
-from attnscope.training.prepared import PreparedMasks
-from attnscope.training.recorded import GRADIENTS
-from attnscope.training.stacked import Stack, stack, stack_batches, term_numbers
 from attnscope.training.unit import Unit
 
 _LOSSES_HELD = 100  # as many as of a unit by itself

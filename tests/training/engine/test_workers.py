@@ -12,11 +12,11 @@ import pytest
 import torch
 
 from attnscope.errors import AttnscopeError
+from attnscope.training.engine.workers import Workers, train_units
 from attnscope.training.loop import train_unit
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import Adam
 from attnscope.training.progress import Silent
-from attnscope.training.spread import Workers, train_units
 
 
 class Counted(Silent):
@@ -171,7 +171,7 @@ from pathlib import Path
 import sys
 from attnscope.data.tasks import PermutationCopy
 from attnscope.models.seq2seq import Seq2SeqSpec
-from attnscope.training.spread import train_units
+from attnscope.training.engine.workers import train_units
 from attnscope.training.unit import Training, Unit
 
 print("the script runs")

@@ -26,10 +26,10 @@ from typing import Any
 import torch
 
 from attnscope.errors import AttnscopeError, UnitLocked
+from attnscope.training.engine.groups import groups, is_program, train_together
 from attnscope.training.loop import train_unit
 from attnscope.training.progress import Progress, Silent
-from attnscope.training.together import groups, is_program, train_together
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
 
 # Steps between two reports of a process: often enough for a bar, seldom enough to cost nothing.

@@ -17,8 +17,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnscope.models.intervention import AttentionRule
+from attnscope.training.engine.vmapped import Gradients, Stack, StackedModels
 from attnscope.training.objective import Term
-from attnscope.training.stacked import Gradients, Stack, StackedModels
 
 # Steps of a shape that are made without a graph: a GPU loads kernels and makes room when it first
 # needs them, which is not to be recorded.

@@ -14,16 +14,16 @@ from attnscope.data.sequence_tasks import OneToOne
 from attnscope.models.architectures import AED, AO, LearnedAttention
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.models.intervention import Uniform
-from attnscope.training import recorded
+from attnscope.training.engine import cuda_graphs as recorded
+from attnscope.training.engine.cuda_graphs import CudaGraphs, RecordedGradients
+from attnscope.training.engine.dropout_masks import PreparedMasks
+from attnscope.training.engine.groups import train_together
+from attnscope.training.engine.vmapped import Gradients, stack, stack_batches
 from attnscope.training.loop import repeatable
-from attnscope.training.masking import MaskedWords
+from attnscope.training.masked_lm import MaskedWords
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import AitkenAdam
-from attnscope.training.prepared import PreparedMasks
-from attnscope.training.recorded import CudaGraphs, RecordedGradients
-from attnscope.training.regulariser import SquaredNorm
-from attnscope.training.stacked import Gradients, stack, stack_batches
-from attnscope.training.together import train_together
+from attnscope.training.penalties import SquaredNorm
 
 SEEDS = (4, 0, 9)
 TERMS = (Likelihood(), SquaredNorm(weight=1e-3))

@@ -10,11 +10,11 @@ from attnscope.data.randomness import generator
 from attnscope.data.sequence_tasks import OneToOne
 from attnscope.models.dropout import masks_from
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
-from attnscope.training import prepared
-from attnscope.training.masking import MaskedWords
+from attnscope.training.engine import dropout_masks as prepared
+from attnscope.training.engine.dropout_masks import PreparedMasks
+from attnscope.training.engine.vmapped import MASKS, stack, stack_batches, stacked_losses
+from attnscope.training.masked_lm import MaskedWords
 from attnscope.training.objective import Likelihood, total
-from attnscope.training.prepared import PreparedMasks
-from attnscope.training.stacked import MASKS, stack, stack_batches, stacked_losses
 
 SOURCE = GrammarSentiment()
 MASKED = (Likelihood(), MaskedWords().in_program())

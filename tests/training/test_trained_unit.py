@@ -19,10 +19,10 @@ from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.training import loop
+from attnscope.training.engine.workers import train_units
 from attnscope.training.evaluation import evaluate
 from attnscope.training.loop import train_unit
-from attnscope.training.spread import train_units
-from attnscope.training.trained import TrainedUnit
+from attnscope.training.trained_unit import TrainedUnit
 
 RULES = (Attention(), LexicalProbe())
 TRANSLATOR = Seq2SeqSpec(embedding=8, hidden=8, embeddings="separate")

@@ -22,16 +22,19 @@ from attnscope.models.intervention import Permuted
 from attnscope.runs.tensors import load_arrays
 from attnscope.runs.unit import UnitFolder
 from attnscope.scores.attention import Attention
-from attnscope.training import loop, stacked, together
+from attnscope.training import loop
+from attnscope.training.engine import groups as together
+from attnscope.training.engine import vmapped as stacked
+from attnscope.training.engine.groups import groups, is_program, train_together
+from attnscope.training.engine.vmapped import Gradients
+from attnscope.training.engine.workers import Workers, train_units
 from attnscope.training.loop import train_unit
-from attnscope.training.masking import MaskedWords
+from attnscope.training.masked_lm import MaskedWords
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import Adagrad, Adam, AitkenAdam, Sgd
+from attnscope.training.penalties import DirectionProduct, SquaredNorm
 from attnscope.training.progress import Silent
-from attnscope.training.regulariser import DirectionProduct, SquaredNorm, Tying
-from attnscope.training.spread import Workers, train_units
-from attnscope.training.stacked import Gradients
-from attnscope.training.together import groups, is_program, train_together
+from attnscope.training.tying import Tying
 
 SOURCE = OneToOne(shortest=2, longest=4)
 MODEL = EncoderDecoderSpec(hidden=5)

@@ -1,8 +1,7 @@
-"""Terms of an objective that hold a model's parameters or states back."""
+"""Penalties on parameters: the squared norm (aitken, sunlu), and |VᵀW| (sunlu §5)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -41,35 +40,6 @@ class SquaredNorm(Term):
                 )
         squares = [p.square().sum() for name, p in named.items() if name.startswith(self.parts)]
         return torch.stack(squares).sum()
-
-
-class Tying(Term):
-    """(1/T) Σ_t ‖h_t - e_t‖², the mean over a batch's real words; the weight is δ (tutek Eq. 4).
-
-    ``power`` 1 is the norm itself, as in the authors' later code, which counts padding too.
-    """
-
-    kind: Literal["tying"] = "tying"
-    power: Literal[1, 2] = 2
-
-    def __call__(
-        self, model: AttentionModel, batch: Batch, trace: Trace, randomness: Randomness
-    ) -> Float[Tensor, ""]:
-        """Return the mean distance of states and embeddings."""
-        states, words = trace.encoder_states, trace.embeddings
-        if states.shape != words.shape:
-            raise MissingCapability(
-                f"Tying needs states as wide as the embeddings, and they have {states.shape[-1]} "
-                f"and {words.shape[-1]} numbers: choose an encoder of the embeddings' width."
-            )
-        distances = _POWERS[self.power](states - words)
-        return distances.masked_fill(~batch.input_mask, 0.0).sum() / batch.input_lengths.sum()
-
-
-_POWERS: dict[int, Callable[[Tensor], Tensor]] = {
-    1: lambda difference: difference.norm(dim=-1),
-    2: lambda difference: difference.square().sum(-1),
-}
 
 
 class DirectionProduct(Term):

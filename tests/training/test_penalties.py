@@ -13,9 +13,10 @@ from attnscope.models.attentions import Additive, DotProduct, InstanceQuery
 from attnscope.models.classifier import Classifier, ClassifierSpec
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.models.encoders import Affine, Concat, Recurrent, Residual, WordStates
+from attnscope.training.engine.vmapped import stack, stack_batches, stacked_losses
 from attnscope.training.objective import Likelihood, Term, total
-from attnscope.training.regulariser import DirectionProduct, SquaredNorm, Tying
-from attnscope.training.stacked import stack, stack_batches, stacked_losses
+from attnscope.training.penalties import DirectionProduct, SquaredNorm
+from attnscope.training.tying import Tying
 
 SOURCE = OneToOne(shortest=2, longest=3)
 STREAM = torch.Generator()

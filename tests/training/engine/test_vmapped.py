@@ -14,9 +14,7 @@ from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.models.encoders import Recurrent, WordStates
 from attnscope.models.intervention import Uniform
-from attnscope.training.objective import Likelihood, total
-from attnscope.training.regulariser import SquaredNorm
-from attnscope.training.stacked import (
+from attnscope.training.engine.vmapped import (
     Gradients,
     clip_each,
     stack,
@@ -24,6 +22,8 @@ from attnscope.training.stacked import (
     stacked_losses,
     stacked_step,
 )
+from attnscope.training.objective import Likelihood, total
+from attnscope.training.penalties import SquaredNorm
 
 SOURCE = OneToOne(shortest=3, longest=5)
 SEEDS = (4, 0, 9)

@@ -3,8 +3,8 @@
 Each model has its own gradient and its own clipping, and its own batch or one that it shares with
 others; nothing passes from one to another, so the numbers are those of training them one after the
 other, up to the rounding of matrix products. A model must be plain tensor operations, with no
-randomness but the masks of `dropped`, which come with the batches (`attnscope.training.prepared`);
-its modules stay those of one model.
+randomness but the masks of `dropped`, which come with the batches
+(`attnscope.training.engine.dropout_masks`); its modules stay those of one model.
 """
 
 from __future__ import annotations
