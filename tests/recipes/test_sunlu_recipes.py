@@ -16,6 +16,7 @@ from attnscope.data.known import definitions
 from attnscope.errors import UsageError
 from attnscope.models.attentions import DotProduct
 from attnscope.models.encoders import Affine, Recurrent, WordStates
+from attnscope.recipes.kit.lab import leaves
 from attnscope.recipes.running import run
 from attnscope.recipes.sunlu import scores, table2, weights
 from attnscope.recipes.sunlu.answers import Answers
@@ -137,7 +138,7 @@ def test_figures_use_the_units_of_table_2_and_of_each_other():
     def names(module: Any) -> set[str]:
         config = module.Config()
         units = planned(config, source, module.plan(config))
-        return {unit.model_dump_json() for unit in units}
+        return {unit.model_dump_json() for unit in leaves(units)}
 
     assert names(weights) <= names(scores)
     shared = names(table2) & names(scores)
@@ -157,7 +158,8 @@ def test_a_cells_labels_are_those_of_its_best_epoch(tmp_path: Path):
     config = SunluConfig(**SMALL | {"epochs": 3})
     source = open_corpus(config, "grammar-sentiment")
     # Hardly anything is learned at so small a λ: epochs go up and down.
-    units = planned(config, source, [(Variant("DP", 0.01), 1), (Variant("DP", 0.001), 6)])
+    plan = [(Variant("DP", 0.01), 1), (Variant("DP", 0.001), 6)]
+    units = list(leaves(planned(config, source, plan)))
     trained = train_units([units[0], units[-1]], tmp_path)
     assert any(unit.best_step < unit.unit.training.steps for unit in trained)
     cell = Answers(trained, source, "cpu")

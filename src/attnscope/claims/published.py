@@ -1,4 +1,4 @@
-"""The numbers that the four papers print, one row each, to stand beside measured ones.
+"""The numbers that the four papers print, one row each, to compare measured ones with.
 
 The files hold printed digits, misprints included, which their notes name; a bound such as "> 77 %"
 is stored as its number, with "lower bound" in the note.
@@ -73,7 +73,21 @@ def published_value(
     split: str | None = None,
     **variant: str | int | float,
 ) -> float | None:
-    """Return the number that a paper prints, or None where it prints none.
+    """Return the number that a paper prints, or None; see `published_row`."""
+    row = published_row(paper, table, dataset, metric, split=split, **variant)
+    return None if row is None else row.value
+
+
+def published_row(
+    paper: str,
+    table: str,
+    dataset: str,
+    metric: str,
+    *,
+    split: str | None = None,
+    **variant: str | int | float,
+) -> PublishedRow | None:
+    """Return a printed number with its unit, or None where the paper prints none.
 
     Parameters
     ----------
@@ -90,7 +104,10 @@ def published_value(
     UsageError
         If several rows fit.
     """
-    wanted = {(key, str(value)) for key, value in variant.items()}
+    wanted = {
+        (key, f"{value:g}" if isinstance(value, float) else str(value))
+        for key, value in variant.items()
+    }
     rows = [
         row
         for row in published(paper)
@@ -105,7 +122,7 @@ def published_value(
             f"{paper} {table} has {len(rows)} values of {metric} on {dataset}; give more of "
             f"{_differing(rows)}."
         )
-    return rows[0].value if rows else None
+    return rows[0] if rows else None
 
 
 def _row(cells: dict[str, str]) -> PublishedRow:

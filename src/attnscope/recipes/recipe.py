@@ -1,4 +1,4 @@
-"""What a recipe's module offers, and the laboratory that it works in.
+"""The contents of a recipe's module.
 
 A module defines ``Config`` (settings with their reasons), ``QUICK`` (a smaller problem on the same
 code path), ``HEADLINE`` (measurements for the terminal; ``SHOWN``, where there is one, says which
@@ -9,47 +9,28 @@ stored examples that a report shows (`attnscope.recipes.showing`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from attnscope.claims.pool import Decision, Pool
 from attnscope.recipes.entry import Entry
+from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import Settings
 from attnscope.runs.unit import UnitFolder
-from attnscope.training.engine.workers import Workers
-from attnscope.training.progress import Progress, Silent
 from attnscope.training.registry import read_unit
-from attnscope.training.trained_unit import TrainedUnit
-from attnscope.training.unit import Unit
 
-
-@dataclass
-class Lab:
-    """Where a recipe trains: processes of a workspace, on a device."""
-
-    workers: Workers
-    device: Literal["cpu", "cuda"] = "cpu"
-    progress: Progress = field(default_factory=Silent)
-    used: dict[str, None] = field(default_factory=dict)
-
-    def train(self, units: Sequence[Unit], title: str) -> list[TrainedUnit]:
-        """Train units on the lab's device, or reuse them; they are listed in the result."""
-        placed = [unit.model_copy(update={"device": self.device}) for unit in units]
-        trained = self.workers.train(placed, self.progress, title)
-        self.used.update(dict.fromkeys(unit.folder.name for unit in trained))
-        return trained
-
-
-@dataclass(frozen=True)
-class Logged:
-    """What figures may use of a unit: its configuration, its data set's name, and its log."""
-
-    config: Mapping[str, Any]
-    dataset: str
-    rows: Sequence[Mapping[str, Any]]
+__all__ = [
+    "Charts",
+    "Lab",
+    "Logged",
+    "Predicate",
+    "RecipeModule",
+    "command_of",
+    "module_of",
+    "read_logged",
+]
 
 
 Charts = Mapping[str, Any]

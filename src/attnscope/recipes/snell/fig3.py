@@ -87,34 +87,31 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     tasks = distributions(config)
     model = Seq2SeqSpec(embedding=config.hidden, hidden=config.hidden)
     common: dict[str, Any] = {"steps": config.steps, "batch_size": config.batch_size}
-    units = [
-        copy_unit(task, seed, model=model, examples=config.examples, **common)
-        for task in tasks.values()
-        for seed in range(config.seeds)
-    ]
+    units = {
+        role: [
+            copy_unit(task, seed, model=model, examples=config.examples, **common)
+            for seed in range(config.seeds)
+        ]
+        for role, task in tasks.items()
+    }
     proxy = ProxySpec(embedding=config.proxy_dimension)
     training = Training(evaluate_at=(), examples=config.examples, **common)
-    proxies = [
-        Unit(source=task, model=proxy, training=training, seed=seed)
-        for task in tasks.values()
-        for seed in range(config.proxy_seeds)
-    ]
-    trained = _by_dataset(lab.train(units, "copying"))
-    trained_proxies = _by_dataset(lab.train(proxies, "proxy"))
+    proxies = {
+        role: [
+            Unit(source=task, model=proxy, training=training, seed=seed)
+            for seed in range(config.proxy_seeds)
+        ]
+        for role, task in tasks.items()
+    }
+    trained = lab.train(units, "copying")
+    trained_proxies = lab.train(proxies, "proxy")
     rows: list[Measurement] = []
     for role, task in tasks.items():
-        copies = trained[task.dataset]
+        copies = trained[role]
         rows += outcomes(copies, task.dataset, config.steps, role=role)
         rows += _where_attention_is(copies, task.dataset, role)
-        rows += _what_the_proxy_knows(trained_proxies[task.dataset], task, role)
+        rows += _what_the_proxy_knows(trained_proxies[role], task, role)
     return rows
-
-
-def _by_dataset(units: Sequence[TrainedUnit]) -> dict[str, list[TrainedUnit]]:
-    grouped: dict[str, list[TrainedUnit]] = {}
-    for unit in units:
-        grouped.setdefault(unit.unit.source.dataset, []).append(unit)
-    return grouped
 
 
 def _where_attention_is(units: list[TrainedUnit], dataset: str, role: str) -> list[Measurement]:

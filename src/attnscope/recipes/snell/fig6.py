@@ -100,10 +100,7 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
         ]
         for scenario, heads in scenarios.items()
     }
-    flat = [unit for group in units.values() for unit in group]
-    trained = iter(lab.train(flat, "several heads"))
-    for (scenario, heads), group in units.items():
-        done = [next(trained) for _ in group]
+    for (scenario, heads), done in lab.train(units, "several heads").items():
         rows += outcomes(done, dataset, config.steps, scenario=scenario, heads=heads)
     alone = [passed[0] for passed in trials.values()]
     rate = rate_interval(len(alone) - sum(alone), len(alone))
@@ -149,10 +146,8 @@ def _sort_candidates(config: Config, lab: Lab) -> dict[int, list[bool]]:
         trials |= {head: [] for head in wave}
         for data in range(config.trials):
             alike = [head for head in wave if len(set(trials[head])) < 2]
-            units = [_unit(config, [head], data) for head in alike]
-            for head, unit in zip(
-                alike, lab.train(units, f"heads {first}–{wave[-1]}"), strict=True
-            ):
+            units = {head: _unit(config, [head], data) for head in alike}
+            for head, unit in lab.train(units, f"heads {first}–{wave[-1]}").items():
                 trials[head].append(_reaches(unit))
         found = [passed for passed in trials.values() if len(passed) == config.trials]
         if min(sum(all(p) for p in found), sum(not any(p) for p in found)) >= config.wanted:

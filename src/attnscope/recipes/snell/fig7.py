@@ -83,23 +83,18 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
         stored=config.examples,
         scores=(LexicalProbe(),),
     )
-    units = [
-        Unit(
-            source=task,
-            model=ClassifierSpec(
-                embedding=config.embedding,
-                encoder=Recurrent(hidden=config.hidden, directions=directions),
-            ),
-            training=training,
-            seed=seed,
+    units = {}
+    for encoder, directions in ENCODERS.items():
+        model = ClassifierSpec(
+            embedding=config.embedding,
+            encoder=Recurrent(hidden=config.hidden, directions=directions),
         )
-        for directions in ENCODERS.values()
-        for seed in range(config.seeds)
-    ]
-    trained = lab.train(units, "keyword")
+        units[encoder] = [
+            Unit(source=task, model=model, training=training, seed=seed)
+            for seed in range(config.seeds)
+        ]
     rows: list[Measurement] = []
-    for index, encoder in enumerate(ENCODERS):
-        group = trained[index * config.seeds : (index + 1) * config.seeds]
+    for encoder, group in lab.train(units, "keyword").items():
         for step in training.schedule:
             rows += _four_places(group, step, encoder)
     return rows

@@ -106,13 +106,11 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     """Solve the worked example, then every output word of each corpus."""
     sources = [_translation(open_corpus(config, name)) for name in config.corpus]
     planned = [
-        unit
+        (linear_unit(config, source), units_of(config, source)["reference"][0])
         for source in sources
-        for unit in (linear_unit(config, source), units_of(config, source)["reference"][0])
     ]
-    trained = lab.train(planned, "linear and main")
     rows = worked_example(config.tolerance)
-    for linear, main in zip(trained[::2], trained[1::2], strict=True):
+    for linear, main in lab.train(planned, "linear and main"):
         rows += _corpus_rows(linear, config.tolerance, lab.device)
         rows += _bleu_rows(linear, main)
         rows += _picture_rows(linear, config.tolerance)

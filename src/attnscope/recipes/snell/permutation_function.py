@@ -70,8 +70,7 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     checks = merged(every(10, config.copy_steps), (config.copy_steps,), every(100, config.steps))
     copies = [_unit(config, copy, seed, config.copy_steps, checks) for seed in seeds]
     others = [_unit(config, reordered[seed], seed, config.steps, checks) for seed in seeds]
-    trained = lab.train([*copies, *others], "copying and reordering")
-    copied, permuted = trained[: config.seeds], trained[config.seeds :]
+    copied, permuted = lab.train((copies, others), "copying and reordering")
     rows = outcomes(copied, copy.dataset, config.copy_steps, task="copy")
     for step in (config.copy_steps, config.steps):
         rows += outcomes(permuted, reordered[0].dataset, step, task="reordered")
@@ -82,14 +81,14 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
         "stored": config.examples,
     }
     words = [
-        _unit(config, task, seed, config.copy_steps, (), **uniform)
-        for tasks in ([copy] * config.seeds, reordered)
-        for seed, task in enumerate(tasks)
+        [_unit(config, task, seed, config.copy_steps, (), **uniform) for seed, task in pairs]
+        for pairs in (enumerate([copy] * config.seeds), enumerate(reordered))
     ]
-    known = [_probe_at_gold(unit) for unit in lab.train(words, "uniform attention")]
+    trained = lab.train(words, "uniform attention")
+    known = [[_probe_at_gold(unit) for unit in units] for units in trained]
     return [
         *rows,
-        *_word_knowledge(known[: config.seeds], known[config.seeds :], copy.dataset),
+        *_word_knowledge(known[0], known[1], copy.dataset),
         _count_tables(copy, reordered[0], config),
     ]
 

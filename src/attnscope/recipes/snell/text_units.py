@@ -208,12 +208,9 @@ def proxy_unit(config: TextConfig, source: Corpus) -> Unit:
 def train_corpora(config: TextConfig, lab: Lab) -> list[Runs]:
     """Train, or reuse, the units of all corpora."""
     sources = [open_corpus(config, name) for name in config.corpus]
-    planned = [units_of(config, source) for source in sources]
-    units = [unit for parts in planned for part in parts.values() for unit in part]
-    trained = iter(lab.train(units, "text"))
+    trained = lab.train([units_of(config, source) for source in sources], "text")
     runs = []
-    for source, parts in zip(sources, planned, strict=True):
-        done = {name: [next(trained) for _ in part] for name, part in parts.items()}
+    for source, done in zip(sources, trained, strict=True):
         reference, uniform, proxy = (done[name][0] for name in ("reference", "uniform", "proxy"))
         runs.append(Runs(source, reference, uniform, proxy, done["comparison"]))
     return runs

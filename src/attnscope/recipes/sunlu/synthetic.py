@@ -139,9 +139,7 @@ def units(config: Config) -> dict[tuple[str, float], list[Unit]]:
 
 def measure(config: Config, lab: Lab) -> list[Measurement]:
     """Train both data sets and sum up what was recorded."""
-    planned = units(config)
-    trained = iter(lab.train([unit for cell in planned.values() for unit in cell], "synthetic"))
-    done = {cell: [next(trained) for _ in group] for cell, group in planned.items()}
+    done = lab.train(units(config), "synthetic")
     rows: list[Measurement] = []
     for name in ("I", "II"):
         cell = _Cell(config, name, done[name, config.scale])

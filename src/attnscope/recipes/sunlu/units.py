@@ -162,9 +162,11 @@ def unit_of(config: SunluConfig, source: Corpus, variant: Variant, seed: int) ->
 Plan = Sequence[tuple[Variant, int]]  # cells, and how many seeds each has
 
 
-def planned(config: SunluConfig, source: Corpus, plan: Plan) -> list[Unit]:
-    """Return the units of a plan on one corpus, cell by cell."""
-    return [unit_of(config, source, cell, seed) for cell, seeds in plan for seed in range(seeds)]
+def planned(config: SunluConfig, source: Corpus, plan: Plan) -> dict[Variant, list[Unit]]:
+    """Return the units of a plan on one corpus, by cell."""
+    return {
+        cell: [unit_of(config, source, cell, seed) for seed in range(seeds)] for cell, seeds in plan
+    }
 
 
 @dataclass(frozen=True)
@@ -177,9 +179,5 @@ class Runs:
 
 def train(config: SunluConfig, plan: Plan, lab: Lab, sources: Sequence[Corpus]) -> list[Runs]:
     """Train, or reuse, a plan's units on every corpus."""
-    units = [unit for source in sources for unit in planned(config, source, plan)]
-    trained = iter(lab.train(units, "classifiers"))
-    return [
-        Runs(source, {cell: [next(trained) for _ in range(seeds)] for cell, seeds in plan})
-        for source in sources
-    ]
+    trained = lab.train([planned(config, source, plan) for source in sources], "classifiers")
+    return [Runs(source, cells) for source, cells in zip(sources, trained, strict=True)]

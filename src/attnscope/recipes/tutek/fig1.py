@@ -97,17 +97,15 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     models = [Which(name, attention) for attention in config.attention for name in _MODELS]
     corpora = train_corpora(config, lab, models)
     # A base's settings are part of its adversary's, its device among them: as it was trained.
-    planned = [imitators(config, runs) for runs in corpora]
-    units = [unit for plan in planned for each in plan.values() for unit in each]
-    trained = iter(lab.train(units, "adversaries"))
+    trained = lab.train([imitators(config, runs) for runs in corpora], "adversaries")
     made: list[Measurement] = []
-    for runs, plan in zip(corpora, planned, strict=True):
+    for runs, adversaries in zip(corpora, trained, strict=True):
         found = {
-            key: [
-                _compared(next(trained), base, lab.device)
-                for base, _ in zip(runs.units[key[0]], each, strict=True)
+            (which, strength): [
+                _compared(imitator, base, lab.device)
+                for imitator, base in zip(each, runs.units[which], strict=True)
             ]
-            for key, each in plan.items()
+            for (which, strength), each in adversaries.items()
         }
         made += _curve_rows(config, runs, found)
         made += _search_rows(config, runs, lab.device)

@@ -85,14 +85,12 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     models = [Which(name, attention) for attention in config.attention for name in _MODELS]
     corpora = train_corpora(config, lab, models)
     planned = [deeper_units(config, runs) for runs in corpora]
-    trained = iter(
-        lab.train([unit for plan in planned for us in plan.values() for unit in us], "layers")
-    )
+    trained = lab.train(planned, "layers")
     made: list[Measurement] = []
-    for runs, plan in zip(corpora, planned, strict=True):
+    for runs, deeper in zip(corpora, trained, strict=True):
         rows = Rows(runs.source, range(config.seeds), "table6")
         units = {which: list(runs.units[which]) for which in runs.units if 1 in config.layers}
-        units |= {which: [next(trained) for _ in each] for which, each in plan.items()}
+        units |= deeper
         found = {
             which: measure_fragility(each, config.permutations, lab.device)
             for which, each in units.items()

@@ -301,19 +301,7 @@ def train_corpora(
     """Train, or reuse, some models on all corpora; δ and η are chosen on the way."""
     models = list(models)
     sources = [open_corpus(config, name) for name in config.corpus]
-    planned = [first_units(config, source, models) for source in sources]
-    trained = iter(
-        lab.train(
-            [u for plan in planned for w in plan.values() for us in w.values() for u in us], title
-        )
-    )
-    first = [
-        {
-            which: {weight: [next(trained) for _ in units] for weight, units in by_weight.items()}
-            for which, by_weight in plan.items()
-        }
-        for plan in planned
-    ]
+    first = lab.train([first_units(config, source, models) for source in sources], title)
     runs = [
         Runs(source, {w: by[None] for w, by in done.items() if None in by}, _grids(done, lab))
         for source, done in zip(sources, first, strict=True)
@@ -322,10 +310,9 @@ def train_corpora(
         chosen_units(config, run.source, {which: run.weight(which) for which in run.grids})
         for run in runs
     ]
-    rest = iter(lab.train([u for plan in chosen for us in plan.values() for u in us], title))
     complete = []
-    for run, plan in zip(runs, chosen, strict=True):
-        units = {**run.units, **{w: [next(rest) for _ in us] for w, us in plan.items()}}
+    for run, rest in zip(runs, lab.train(chosen, title), strict=True):
+        units = {**run.units, **rest}
         complete.append(Runs(run.source, {which: units[which] for which in models}, run.grids))
     return complete
 

@@ -1,0 +1,95 @@
+"""The laboratory that a recipe works in: units in, trained units out, in the same shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar, overload
+
+from attnscope.training.engine.workers import Workers
+from attnscope.training.progress import Progress, Silent
+from attnscope.training.trained_unit import TrainedUnit
+from attnscope.training.unit import Unit
+
+Key = TypeVar("Key")
+Plan = Sequence[Any] | Mapping[Any, Any]
+"""Units in lists, tuples and mappings, nested to any depth."""
+
+
+@dataclass
+class Lab:
+    """Where a recipe trains: the workers of a workspace, on a device."""
+
+    workers: Workers
+    device: Literal["cpu", "cuda"] = "cpu"
+    progress: Progress = field(default_factory=Silent)
+    used: dict[str, None] = field(default_factory=dict)
+
+    @overload
+    def train(self, plan: Unit, title: str) -> TrainedUnit: ...
+    @overload
+    def train(self, plan: Sequence[Unit], title: str) -> list[TrainedUnit]: ...
+    @overload
+    def train(
+        self, plan: Mapping[Key, Sequence[Unit]], title: str
+    ) -> dict[Key, list[TrainedUnit]]: ...
+    @overload
+    def train(
+        self, plan: Sequence[Mapping[Key, Sequence[Unit]]], title: str
+    ) -> list[dict[Key, list[TrainedUnit]]]: ...
+    @overload
+    def train(self, plan: Plan, title: str) -> Any: ...
+
+    def train(self, plan: Plan | Unit, title: str) -> Any:
+        """Train units, or reuse them, and return them in the shape in which they were given.
+
+        All units of a plan are trained together, so that those which differ only in their seed
+        can share one vmapped model; give everything that can be trained at once as one plan::
+
+            units = {model: [unit_of(model, seed) for seed in range(5)] for model in MODELS}
+            for model, seeds in lab.train(units, "classifiers").items():
+                ...
+
+        Parameters
+        ----------
+        plan
+            A unit, or lists, tuples and mappings of units, nested to any depth.
+        title
+            Heading of the progress bar.
+
+        Returns
+        -------
+        The same with a `TrainedUnit` for each unit: lists and tuples stay such, mappings become
+        dicts in the same order. The units are listed in the recipe's result.
+        """
+        placed = [unit.model_copy(update={"device": self.device}) for unit in leaves(plan)]
+        trained = self.workers.train(placed, self.progress, title)
+        self.used.update(dict.fromkeys(unit.folder.name for unit in trained))
+        return _filled(plan, iter(trained))
+
+
+@dataclass(frozen=True)
+class Logged:
+    """The parts of a unit that figures may use: configuration, data set and log."""
+
+    config: Mapping[str, Any]
+    dataset: str
+    rows: Sequence[Mapping[str, Any]]
+
+
+def leaves(plan: Plan | Unit) -> Iterator[Unit]:
+    """Yield the units of a plan from left to right."""
+    if isinstance(plan, Unit):
+        yield plan
+        return
+    for part in plan.values() if isinstance(plan, Mapping) else plan:
+        yield from leaves(part)
+
+
+def _filled(plan: Any, trained: Iterator[TrainedUnit]) -> Any:
+    if isinstance(plan, Unit):
+        return next(trained)
+    if isinstance(plan, Mapping):
+        return {key: _filled(part, trained) for key, part in plan.items()}
+    parts = [_filled(part, trained) for part in plan]
+    return tuple(parts) if isinstance(plan, tuple) else parts

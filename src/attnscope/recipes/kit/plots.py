@@ -1,0 +1,114 @@
+"""Measurements as charts: each function takes rows of a result, not prepared columns.
+
+``label``, ``group`` and ``colour`` are functions of a measurement, so that a figure says how its
+rows are named and coloured, and nothing else::
+
+    rows = result.select("f1_trained", "sst")
+    dots(rows, Axis("F1 (%)"), label=lambda row: row.axes["model"], colour=colour_of)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import altair as alt
+
+from attnscope.figures import charts
+from attnscope.figures.charts import Axis, Panel
+from attnscope.figures.palette import NEUTRAL
+from attnscope.runs.result import Measurement, Result
+
+Says = Callable[[Measurement], str]
+
+
+def dots(
+    rows: Iterable[Measurement],
+    axis: Axis,
+    *,
+    label: Says,
+    colour: Says | None = None,
+    title: str = "",
+    width: int = 260,
+    published: bool = True,
+) -> alt.LayerChart:
+    """Draw one line of text per measurement: value, interval and published number.
+
+    Parameters
+    ----------
+    label
+        The text of a row; two rows of one label lie on top of each other.
+    colour
+        The colour of a row; grey if not given.
+    published
+        Whether published numbers are drawn.
+    """
+    lines, colours = [], {}
+    for row in rows:
+        line = ends(row) | {"label": label(row)}
+        lines.append(line if published else line | {"published": None})
+        colours[line["label"]] = colour(row) if colour else NEUTRAL
+    return charts.dots_with_intervals(
+        lines, axis, label="label", colours=colours, title=title, width=width
+    )
+
+
+def band(rows: Iterable[Measurement], panel: Panel, *, x: str, group: Says | str) -> alt.LayerChart:
+    """Draw measurements over an axis, a line with its interval for each group.
+
+    Parameters
+    ----------
+    x
+        The axis of the measurements that they are drawn over, such as ``step``.
+    group
+        The name of a row's curve, a key of ``panel.colours``; or the axis that holds it.
+    """
+    lines = [ends(row) | {"x": row.axes[x], "group": _said(group, row)} for row in rows]
+    return charts.band(lines, panel, x="x", group="group")
+
+
+def curves(
+    rows: Iterable[Measurement], panel: Panel, *, x: str, group: Says | str
+) -> alt.LayerChart:
+    """Draw measurements over an axis as one thin line for each group, without intervals."""
+    lines = [ends(row) | {"x": row.axes[x], "group": _said(group, row)} for row in rows]
+    return charts.curves(lines, panel, x="x", y="value", group="group", detail="group")
+
+
+def per_dataset(
+    result: Result, name: str, draw: Callable[[str], Any], prefix: str
+) -> dict[str, Any]:
+    """Return a chart for each data set on which a name was measured, called ``prefix-dataset``."""
+    return {f"{prefix}-{dataset}": draw(dataset) for dataset in datasets(result.select(name))}
+
+
+def datasets(rows: Iterable[Measurement]) -> list[str]:
+    """Return the data sets of some measurements, in order."""
+    return list(dict.fromkeys(row.dataset for row in rows))
+
+
+def axis_values(rows: Iterable[Measurement], axis: str) -> list[Any]:
+    """Return the values of an axis, in order of appearance."""
+    return list(dict.fromkeys(row.axes[axis] for row in rows if axis in row.axes))
+
+
+def span(
+    rows: Sequence[Measurement], *, room: float = 0.05, zero: bool = False, published: bool = True
+) -> tuple[float, float]:
+    """Return the range of values, intervals and published numbers, with some room around it."""
+    found = [0.0] if zero else []
+    for row in rows:
+        numbers = (row.value, row.low, row.high, row.published if published else None)
+        found += [number for number in numbers if number is not None]
+    low, high = min(found, default=0.0), max(found, default=1.0)
+    beyond = room * ((high - low) or 1.0)
+    return low - beyond, high + beyond
+
+
+def ends(row: Measurement) -> dict[str, Any]:
+    """Return a measurement's value, interval and published number, as charts read them."""
+    return {key: getattr(row, key) for key in ("value", "low", "high", "published")}
+
+
+def _said(group: Says | str, row: Measurement) -> str:
+    return str(row.axes[group]) if isinstance(group, str) else group(row)

@@ -1,0 +1,174 @@
+"""Numbers of one data set as measurements, next to the numbers that the paper prints.
+
+A `Sheet` knows what all measurements of a table share: data set, split, seeds, and where the paper
+prints it. Each of its methods names how a number was sampled, and so which interval it has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from attnscope.analysis.intervals import Interval, crossed_interval, mean_interval, rate_interval
+from attnscope.claims.published import PublishedRow, published_row
+from attnscope.runs.result import Measurement, measured
+
+Axes = Mapping[str, Any]
+
+
+class Number(NamedTuple):
+    """The name and axes of a number, under which the other seeds have it too."""
+
+    name: str
+    axes: tuple[tuple[str, str | int | float], ...] = ()
+
+
+def number(name: str, **axes: str | int | float) -> Number:
+    """Return the key of a number."""
+    return Number(name, tuple(axes.items()))
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Makes the measurements of one data set.
+
+    >>> sheet = Sheet("sst", "test", range(5), "tutek", "table1", printed="SST", percent=True)
+    >>> sheet.crossed("accuracy", right, {"model": "base"}, share=True)   # right: seed × text
+
+    Attributes
+    ----------
+    dataset, split, seeds
+        What was measured. ``seeds`` are those that a number is the mean of; a row may have others.
+    paper, table, printed
+        Where the paper prints the numbers, and its own name of the data set (None: it has none).
+        A number is looked up by its name and axes; ``published`` or ``variant`` of a row override
+        the number found and the axes that single it out.
+    percent
+        Whether the sheet is in percent. Rows marked as a ``share`` are then multiplied by 100, and
+        printed fractions too; on a sheet of fractions printed percentages are divided by 100.
+    axes
+        Axes of every row.
+    """
+
+    dataset: str
+    split: str = "val"
+    seeds: Sequence[int] = ()
+    paper: str = ""
+    table: str = ""
+    printed: str | None = None
+    percent: bool = False
+    axes: Axes = field(default_factory=dict)
+
+    def mean(
+        self, name: str, values: ArrayLike, axes: Axes | None = None, **row: Any
+    ) -> Measurement:
+        """Return the mean of one number a seed, or a text, with its interval over them."""
+        return self.row(name, mean_interval(values, rng=rng()), axes, **row)
+
+    def crossed(
+        self, name: str, table: ArrayLike, axes: Axes | None = None, **row: Any
+    ) -> Measurement:
+        """Return the mean of a table of seeds × texts with its interval over both."""
+        return self.row(name, crossed_interval(table, rng=rng()), axes, **row)
+
+    def rate(
+        self, name: str, successes: int, trials: int, axes: Axes | None = None, **row: Any
+    ) -> Measurement:
+        """Return a share of trials with its exact interval."""
+        return self.row(name, rate_interval(successes, trials), axes, **row)
+
+    def point(
+        self, name: str, value: float, axes: Axes | None = None, n: int = 1, **row: Any
+    ) -> Measurement:
+        """Return a number that has no interval."""
+        return self.row(name, point(value, n), axes, **row)
+
+    def over_seeds(self, found: Sequence[Mapping[Number, float]], **row: Any) -> list[Measurement]:
+        """Return the means of numbers that every seed has under the same keys.
+
+        A number that is undefined for every seed, such as that of a word at an offset where it
+        never occurs, is left out.
+        """
+        keys = found[0] if found else ()
+        rows = [self.mean(k.name, [one[k] for one in found], dict(k.axes), **row) for k in keys]
+        return [row for row in rows if row.n]
+
+    def row(
+        self,
+        name: str,
+        interval: Interval,
+        axes: Axes | None = None,
+        *,
+        share: bool = False,
+        seeds: Sequence[int] | None = None,
+        split: str | None = None,
+        found: Axes | None = None,
+        published: float | None = None,
+        variant: Axes | None = None,
+    ) -> Measurement:
+        """Return an interval as a measurement.
+
+        Parameters
+        ----------
+        name, interval, axes
+            The number, its ends, and the axes that tell it from others of its name.
+        share
+            Whether it is a fraction, which a sheet in percent multiplies by 100.
+        seeds, split
+            Where they are not the sheet's.
+        found
+            Values that came out with the number and do not identify it.
+        published, variant
+            The printed number, or the axes by which it is found (the row's own by default).
+        """
+        own = dict(axes or {})
+        where = self.split if split is None else split
+        if published is None:
+            published = self._published(name, where, own if variant is None else variant)
+        return measured(
+            name,
+            self.dataset,
+            percent(interval) if share and self.percent else interval,
+            {**self.axes, **own},
+            self.seeds if seeds is None else seeds,
+            published,
+            found,
+        ).model_copy(update={"split": where})
+
+    def _published(self, name: str, split: str, variant: Axes) -> float | None:
+        if not self.table or self.printed is None:
+            return None
+        # Some papers do not say which split they print.
+        for where in (split, ""):
+            row = published_row(self.paper, self.table, self.printed, name, split=where, **variant)
+            if row is not None:
+                return self._in_unit(row)
+        return None
+
+    def _in_unit(self, row: PublishedRow) -> float:
+        if self.percent and row.unit == "fraction":
+            return 100 * row.value
+        if not self.percent and row.unit in ("percent", "percentage points"):
+            return row.value / 100
+        return row.value
+
+
+def rng() -> np.random.Generator:
+    """Return the randomness of a bootstrap: the same numbers get the same interval."""
+    return np.random.default_rng(0)
+
+
+def point(value: float, n: int = 1) -> Interval:
+    """Return a number without an interval."""
+    return Interval(value, math.nan, math.nan, n)
+
+
+def percent(interval: Interval) -> Interval:
+    """Return an interval of shares in percent."""
+    value, low, high = (100 * end for end in (interval.value, interval.low, interval.high))
+    return Interval(value, low, high, interval.n)

@@ -1,0 +1,55 @@
+"""Charts of measurements hold the numbers of the measurements."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from attnscope.figures.charts import Axis, Panel
+from attnscope.recipes.kit.plots import axis_values, band, datasets, dots, span
+from attnscope.runs.result import Measurement
+
+
+def row(value: float | None, published: float | None = None, **axes: Any) -> Measurement:
+    ends = {} if value is None else {"low": value - 1, "high": value + 2}
+    return Measurement(
+        name="x", dataset="d", axes=axes, value=value, n=3, published=published, **ends
+    )
+
+
+def drawn(chart: Any) -> list[dict[str, Any]]:
+    """Return the rows that the layers of a chart hold."""
+    layers = chart.to_dict()["layer"]
+    tables = [json.loads(layer["data"]["values"]) for layer in layers if "data" in layer]
+    if "data" in chart.to_dict():
+        tables.append(json.loads(chart.to_dict()["data"]["values"]))
+    return [line for table in tables for line in table]
+
+
+def test_dots_show_value_interval_and_published_number():
+    chart = dots([row(1.0, 5.0, model="a")], Axis("x"), label=lambda r: f"model {r.axes['model']}")
+    line = {"group": "model a", "x": 1.0, "low": 0.0, "high": 3.0, "published": 5.0}
+    assert line in drawn(chart)
+    bare = dots([row(1.0, 5.0, model="a")], Axis("x"), label=lambda r: "a", published=False)
+    assert all(line["published"] is None for line in drawn(bare))
+
+
+def test_a_band_takes_its_x_and_its_group_from_the_axes():
+    panel = Panel(Axis("x"), Axis("y"), {"a": "#000000"})
+    chart = band([row(1.0, step=10, model="a")], panel, x="step", group="model")
+    assert {"x": 10, "y": 1.0, "group": "a", "low": 0.0, "high": 3.0} in drawn(chart)
+
+
+def test_the_span_holds_all_ends_and_some_room():
+    rows = [row(1.0, 11.0), row(None), row(4.0)]
+    assert span(rows, room=0.0) == (0.0, 11.0)
+    assert span(rows, room=0.0, published=False) == (0.0, 6.0)
+    low, high = span([row(5.0)], room=0.1, zero=True)
+    assert low < 0 < 7 < high
+    assert span([], room=0.0) == (0.0, 1.0)
+
+
+def test_data_sets_and_axis_values_keep_their_order():
+    rows = [row(1.0, model="b"), row(1.0, model="a"), row(2.0, model="b"), row(1.0)]
+    assert axis_values(rows, "model") == ["b", "a"]
+    assert datasets(rows) == ["d"]
