@@ -4,9 +4,9 @@ import torch
 from torch import nn
 
 import attnscope
-from attnscope.data.tasks import KeywordTask
-from attnscope.models.trace import Trace, attend
-from attnscope.scores.lexical_probe import LexicalProbe
+from attnscope.data import KeywordTask
+from attnscope.models import Trace, attend
+from attnscope.scores import LexicalProbe
 
 
 class MyClassifier(nn.Module):  # any network will do

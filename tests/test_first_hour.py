@@ -94,10 +94,3 @@ def test_a_mistake_in_python_is_one_sentence(call, sentence: str, demo: TrainedU
 
 def test_docstring_examples_are_true() -> None:
     assert doctest.testmod(attnscope.training.trained_unit).failed == 0
-
-
-def test_public_names_exist_and_have_a_docstring() -> None:
-    for name in attnscope.__all__:
-        assert name == "__version__" or getattr(attnscope, name).__doc__
-    with pytest.raises(AttributeError):
-        _ = attnscope.no_such_name

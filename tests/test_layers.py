@@ -29,8 +29,8 @@ LAYERS = [
     "recipes",
     "report",
 ]
-# What every folder may use; it uses no folder itself.
-FREE = {"attnscope.errors", "attnscope.__version__"}
+# Usable by every folder; uses no folder itself.
+FREE = {"attnscope.errors", "attnscope.lazy", "attnscope.__version__"}
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -104,7 +104,7 @@ def test_errors_import_nothing_of_the_package():
         ("import attnscope.analysis.kendall as k", ["attnscope.analysis.kendall"]),
         ("from ..training import unit", ["attnscope.training.unit"]),
         ("from attnscope import load", ["attnscope.load"]),
-        ("from attnscope.console import Bars", ["attnscope.console.Bars"]),
+        ("from attnscope.terminal import Bars", ["attnscope.terminal.Bars"]),
         (
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import attnscope.figures",
             ["attnscope.figures"],

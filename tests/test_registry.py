@@ -1,4 +1,4 @@
-"""A stored configuration finds the class of every variant after one import: `training.registry`."""
+"""A stored configuration finds the class of every variant of the package (`training.registry`)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import pytest
 
 from attnscope.data.batch import Batch
 from attnscope.data.tasks import MixtureCopy, ReorderedCopy
+from attnscope.errors import UsageError
 from attnscope.models.intervention import Intervention, Permuted, Uniform
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.runs.spec import Spec
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
-from attnscope.training import registry as kinds
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import Adam
+from attnscope.training.registry import import_kinds, read_unit
 from attnscope.training.unit import Training, Unit
 
 # Prints the variants that the package defines and those that a stored configuration finds.
@@ -25,8 +26,10 @@ LOOK = """
 import json, pkgutil
 from importlib import import_module
 
-import attnscope.training.registry
+from attnscope.training.registry import import_kinds
 from attnscope.runs.spec import Spec
+
+import_kinds()
 
 def below(cls):
     return {cls}.union(*map(below, cls.__subclasses__()))
@@ -53,7 +56,7 @@ def looked() -> dict[str, list[str]]:
     return json.loads(result.stdout)
 
 
-def test_every_variant_of_the_package_is_found_after_importing_kinds_alone(looked):
+def test_reading_a_unit_knows_every_variant_of_the_package(looked):
     assert looked["defined"]
     assert sorted(set(looked["defined"]) - set(looked["found"])) == []
 
@@ -64,6 +67,7 @@ def test_no_two_variants_share_a_kind(looked):
 
 
 def variants():
+    import_kinds()
     roots = [root for root in Spec.__subclasses__() if root.__module__.startswith("attnscope.")]
     return [
         pytest.param(root, variant, id=f"{root.__name__}-{kind}")
@@ -112,7 +116,7 @@ def test_a_whole_unit_is_read_back_with_its_variants_settings():
         ),
         seed=6,
     )
-    read = kinds.read_unit(json.loads(json.dumps(unit.config())))
+    read = read_unit(json.loads(json.dumps(unit.config())))
     assert read == unit
     assert read.config() == unit.config()
     assert isinstance(read.training.attention["cross"], Permuted)
@@ -125,16 +129,24 @@ def test_another_variant_is_another_configuration():
     assert plain.config() != plain.model_copy(update={"training": uniform}).config()
 
 
-def test_an_unknown_kind_is_told_with_the_nearest_one():
-    with pytest.raises(ValueError, match="unknown kind 'unifrom'; did you mean 'uniform'"):
+def test_an_unknown_kind_comes_with_the_nearest_one_and_with_what_to_import():
+    with pytest.raises(ValueError, match="unknown kind 'unifrom'") as raised:
         Intervention.model_validate({"kind": "unifrom"})
+    assert "did you mean 'uniform'" in str(raised.value)
+    assert "import that module first (--import MODULE on the command line)" in str(raised.value)
+
+
+def test_a_kind_belongs_to_one_class():
+    with pytest.raises(UsageError, match=r"Mine needs a kind of its own: 'uniform' is that of"):
+        type("Mine", (Uniform,), {"__module__": __name__})
+    assert Intervention.variants["uniform"] is Uniform
 
 
 def test_a_read_back_source_draws_the_same_batches():
     source = ReorderedCopy(length=3, vocabulary=5, permutation=2)
     training = Training(steps=1, batch_size=1, evaluate_at=())
     unit = Unit(source=source, model=Seq2SeqSpec(), training=training)
-    read = kinds.read_unit(unit.config()).source
+    read = read_unit(unit.config()).source
     one, other = source.training_batch(1, 2, 8), read.training_batch(1, 2, 8)
     assert all(
         getattr(one, name).equal(getattr(other, name)) for name in Batch.__dataclass_fields__

@@ -1,6 +1,6 @@
 """The command line: ``list``, ``run``, ``claims``, ``report``, ``data``; each is one Python call.
 
-Nothing heavy is imported before a verb needs it, so that ``--help`` and ``list`` answer at once.
+Each verb imports what it needs when it is called, so that ``--help`` and ``list`` start fast.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from attnscope.cli_data import data_app, use_data
+from attnscope.cli_options import Import, Json
 from attnscope.cli_report import report
 from attnscope.errors import AttnscopeError, UsageError
 
@@ -26,12 +27,10 @@ app.command()(report)
 app.add_typer(data_app, name="data")
 _debug = False
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-
 
 @app.callback()
 def _options(
-    debug: Annotated[bool, typer.Option(help="Show the traceback of a mistake.")] = False,
+    debug: Annotated[bool, typer.Option(help="Show full tracebacks.")] = False,
 ) -> None:
     global _debug
     _debug = debug
@@ -39,8 +38,8 @@ def _options(
 
 @app.command("list")
 def list_(as_json: Json = False) -> None:
-    """Show the recipes: what each reproduces, needs, and takes on CPU and on GPU."""
-    from attnscope.recipes import entries
+    """List the recipes: what each reproduces, needs, and takes on CPU and on GPU."""
+    from attnscope.recipes.registry import entries
 
     if as_json:
         from dataclasses import asdict
@@ -49,14 +48,14 @@ def list_(as_json: Json = False) -> None:
         return
     from rich.console import Console
 
-    from attnscope.telling import recipe_table
+    from attnscope.terminal import recipe_table
 
     Console().print(recipe_table(entries()))
 
 
 @app.command()
 def run(
-    recipe: Annotated[str, typer.Argument(help="For example snell/fig3.")],
+    recipe: Annotated[str, typer.Argument(help="As in snell/fig3; or a Python file of your own.")],
     settings: Annotated[
         list[str] | None, typer.Argument(help="Settings of the recipe, as key=value.")
     ] = None,
@@ -65,22 +64,23 @@ def run(
         bool, typer.Option("--quick", help="A smaller problem; its verdicts never count.")
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    jobs: Annotated[int | None, typer.Option(help="Units trained side by side.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Number of worker processes.")] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of corpora.")] = None,
     out: Annotated[Path, typer.Option(help="The workspace.")] = Path("runs"),
+    imports: Import = None,
     as_json: Json = False,
 ) -> None:
-    """Run a recipe, or go on with it; show measurements, verdicts and figures."""
-    from attnscope.recipes import find
+    """Run or resume a recipe; print measurements, verdicts and figures."""
+    from attnscope.recipes.registry import find
 
-    find(recipe)
+    entry = find(recipe)
     use_data(data)
     given = dict(_setting(text) for text in settings or [])
     from rich.console import Console
 
-    from attnscope.console import Bars, Lines
     from attnscope.recipes.running import run as run_recipe
     from attnscope.recipes.verdicts import judge
+    from attnscope.terminal import Bars, Lines
 
     console = Console()
     bars = console.is_terminal and not as_json
@@ -96,9 +96,9 @@ def run(
             progress=Bars(console) if bars else Lines(sys.stderr),
         )
     except KeyboardInterrupt:
-        print("\nStopped. Run the same command again to go on where it was.", file=sys.stderr)
+        print("\nStopped. Run the same command again to resume.", file=sys.stderr)
         raise typer.Exit(130) from None
-    judged = [claim for claim in judge([done.result]) if recipe in claim.recipes]
+    judged = [claim for claim in judge([done.result]) if entry.name in claim.recipes]
     if as_json:
         printed = {
             "result": done.result.model_dump(mode="json", by_alias=True),
@@ -110,12 +110,13 @@ def run(
         return
     from attnscope.recipes.recipe import module_of
     from attnscope.runs.result import headline
-    from attnscope.telling import headline_table, print_verdicts
+    from attnscope.terminal import headline_table, print_verdicts
 
-    module = module_of(done.entry)
+    module = module_of(entry)
     shown = getattr(module, "SHOWN", {})
-    rows = headline(done.result.measurements, module.HEADLINE, shown)
-    console.print(headline_table(rows, f"{recipe}: {done.entry.title}", shown))
+    names = module.HEADLINE or list(dict.fromkeys(row.name for row in done.result.measurements))
+    rows = headline(done.result.measurements, names, shown)
+    console.print(headline_table(rows, f"{entry.name}: {entry.title}", shown))
     print_verdicts(console, judged)
     console.print(f"Result: {done.folder / 'result.json'}", markup=False, soft_wrap=True)
     for path in done.figures:
@@ -127,9 +128,10 @@ def run(
 @app.command()
 def claims(
     folders: Annotated[list[Path] | None, typer.Argument(help="Workspaces (runs).")] = None,
+    imports: Import = None,
     as_json: Json = False,
 ) -> None:
-    """Decide the papers' claims on finished runs, beside the papers' figures."""
+    """Decide the papers' claims on finished runs."""
     from attnscope.recipes.verdicts import verdicts
 
     judged = verdicts(folders or [Path("runs")])
@@ -138,7 +140,7 @@ def claims(
         return
     from rich.console import Console
 
-    from attnscope.telling import print_verdicts
+    from attnscope.terminal import print_verdicts
 
     console = Console()
     measured = [claim for claim in judged if claim.setting]
@@ -161,7 +163,7 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 def main() -> None:
-    """Run the command line; a mistake is one sentence on standard error and exit code 1."""
+    """Run the command line; an error is one sentence on standard error and exit code 1."""
     try:
         app()
     except AttnscopeError as error:

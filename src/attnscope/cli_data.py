@@ -1,7 +1,6 @@
 """The verbs about corpora: ``data list``, ``data check``, ``data fetch``.
 
-They are `attnscope.data.known.listing`, `attnscope.data.selection.check` and
-`attnscope.data.known.fetch` in Python. Nothing heavy is imported before a verb needs it.
+They are `attnscope.data.listing`, `attnscope.data.check` and `attnscope.data.fetch` in Python.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from attnscope.cli_options import Json
 from attnscope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,16 +20,15 @@ if TYPE_CHECKING:
 
     from attnscope.data.selection import Count
 
-data_app = typer.Typer(no_args_is_help=True, help="Corpora: what there is, whether it is sound.")
+data_app = typer.Typer(no_args_is_help=True, help="Corpora: list, check, fetch.")
 
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 _Folder = Annotated[
     Path | None, typer.Option("--data", help="Folder of corpora (default: $ATTNSCOPE_DATA).")
 ]
 
 
 def use_data(folder: Path | None) -> None:
-    """Let ``folder`` be the data folder of this process and of those it starts."""
+    """Make ``folder`` the data folder of this process and its children."""
     if folder is None:
         return
     if not folder.is_dir():
@@ -38,8 +37,8 @@ def use_data(folder: Path | None) -> None:
 
 
 @data_app.command("list")
-def list_(data: _Folder = None, as_json: _Json = False) -> None:
-    """Show the corpora: what each is, where it is, how many examples it has."""
+def list_(data: _Folder = None, as_json: Json = False) -> None:
+    """List the corpora: title, location, number of examples."""
     use_data(data)
     from attnscope.data.known import listing
 
@@ -69,9 +68,9 @@ def list_(data: _Folder = None, as_json: _Json = False) -> None:
 def check(
     corpus: Annotated[str, typer.Argument(help="A known name, or a folder.")],
     data: _Folder = None,
-    as_json: _Json = False,
+    as_json: Json = False,
 ) -> None:
-    """Read all of a corpus: splits, classes, what the selection leaves out and why."""
+    """Read a whole corpus and print its splits, its classes, and what the selection leaves out."""
     use_data(data)
     from attnscope.data.selection import check as check_corpus
 

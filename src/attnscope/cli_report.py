@@ -1,6 +1,6 @@
-"""The verb ``report``: one self-contained HTML file, or the same page served while a run goes on.
+"""The verb ``report``: one self-contained HTML file, or the same page served during a run.
 
-It is `attnscope.write_report` in Python. Nothing heavy is imported before it is needed.
+It is `attnscope.write_report` in Python.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from attnscope.cli_options import Import
 from attnscope.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def report(
         str, typer.Option(help="With --serve: another interface, which others can reach.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="With --serve: 0 takes a free one.")] = 8000,
+    imports: Import = None,
 ) -> None:
     """Turn finished or running experiments into one HTML page that needs no network."""
     from attnscope.report.page import request_of, write_report
@@ -53,7 +55,7 @@ def report(
 
 
 def read_examples(text: str) -> tuple[list[int], int | None]:
-    """Return ids, or how many of the first examples are shown; neither leaves it to the recipe."""
+    """Return the ids of examples, or how many of the first ones; neither: the recipe chooses."""
     first, sign, number = text.partition(":")
     try:
         if not text:
@@ -72,7 +74,7 @@ def _serve(request: Request, host: str, port: int) -> None:
     from attnscope.report.serve import serve as make_server
 
     server = make_server(request, host, port)
-    # Read now, so that the page opens at once and a mistake is told here.
+    # Read now, so that the page opens at once and errors are raised here.
     server.report.current()
     print(f"Report: {server.address} (Ctrl-C stops it)", flush=True)
     if host not in ("127.0.0.1", "localhost", "::1"):

@@ -1,7 +1,7 @@
-"""What goes wrong, told in one sentence: what it is, where it is, what to do about it.
+"""User-facing errors. Each message is one sentence: the problem, where it is, how to fix it.
 
-The command line prints these sentences and nothing else; every other exception is a defect of
-attnscope and shows its traceback.
+The command line prints that sentence alone; any other exception is a defect of attnscope and shows
+its traceback.
 """
 
 from __future__ import annotations
@@ -11,31 +11,31 @@ from collections.abc import Iterable
 
 
 class AttnscopeError(Exception):
-    """A mistake or a misfortune that the user can act on."""
+    """An error the user can do something about."""
 
 
 class UsageError(AttnscopeError):
-    """What was asked for does not exist or is out of range."""
+    """A name that does not exist, or a value out of range."""
 
 
 class WorkspaceError(AttnscopeError):
-    """A folder or a file of a workspace cannot be used."""
+    """A folder or file of a workspace that cannot be used."""
 
 
 class UnitLocked(WorkspaceError):
-    """Another process is training this unit."""
+    """A unit that another process is training."""
 
 
 class DamagedFile(WorkspaceError):
-    """A file is truncated or was altered after it was written."""
+    """A file that was truncated or altered after it was written."""
 
 
 class NonFiniteLoss(AttnscopeError):
-    """Training diverged."""
+    """Training that diverged."""
 
 
 class MissingCapability(AttnscopeError):
-    """A measurement needs something that the model does not offer."""
+    """A measurement that needs something the model does not offer."""
 
 
 def suggestion(name: str, valid: Iterable[str]) -> str:

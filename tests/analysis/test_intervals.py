@@ -8,8 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from attnscope.analysis import intervals
 from attnscope.analysis.intervals import (

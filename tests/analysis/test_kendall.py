@@ -8,8 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import kendalltau
 
 from attnscope.analysis import kendall

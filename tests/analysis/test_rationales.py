@@ -7,8 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.metrics import average_precision_score, f1_score
 
 from attnscope.analysis.rationales import (

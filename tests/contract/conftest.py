@@ -14,7 +14,6 @@ from typing import Literal
 import pytest
 import torch
 
-import attnscope.training.registry  # noqa: F401  (registers every kind)
 from attnscope.data.batch import Example
 from attnscope.data.source import Source
 from attnscope.data.tasks import KeywordTask, SampledCopy
@@ -42,6 +41,9 @@ from attnscope.models.encoders import (
 from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.models.transformer import TransformerSpec
+from attnscope.training.registry import import_kinds
+
+import_kinds()
 
 
 class ThreeLabels(KeywordTask):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from torch.nn.functional import pad
 
 from attnscope.data.batch import Example, collate, prefix_mask

@@ -9,8 +9,7 @@ import sys
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import stats
 
 from attnscope.data.randomness import counter_uniform, generator, seed_of, seeded

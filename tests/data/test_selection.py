@@ -8,8 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from attnscope.data.folder import CorpusError, Labelled, Pair
 from attnscope.data.known import CorpusDefinition, Part, definition, definitions

@@ -10,8 +10,7 @@ from itertools import product
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import ValidationError
 from scipy import stats
 

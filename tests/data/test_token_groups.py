@@ -7,8 +7,7 @@ import re
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from attnscope.data.batch import Example
 from attnscope.data.corpus import GrammarSentiment, GrammarTranslation

@@ -8,8 +8,7 @@ import jaxtyping
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from attnscope.figures.charts import (
     Axis,

@@ -6,8 +6,7 @@ from itertools import product
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import stats
 from torch import nn
 

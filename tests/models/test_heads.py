@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from attnscope.data.tasks import PermutationCopy
 from attnscope.models.heads import HEADS, AveragedHeads, SummedHeads

@@ -20,8 +20,7 @@ from attnscope.data.text import ParallelText, open_text
 from attnscope.data.tokens import SPECIALS
 from attnscope.errors import UsageError
 from attnscope.recipes.recipe import Lab
-from attnscope.recipes.snell import alignment as recipe
-from attnscope.recipes.snell import alignment_links
+from attnscope.recipes.snell import alignment as recipe, alignment_links
 from attnscope.recipes.snell.alignment import Gold
 from attnscope.runs.result import Measurement, Result
 from attnscope.scores.subwords import word_groups_of_ids

@@ -14,8 +14,7 @@ from attnscope.data.tasks import MixtureCopy, PermutationCopy, SampledCopy
 from attnscope.errors import UsageError
 from attnscope.recipes.recipe import Lab
 from attnscope.recipes.running import draw, run
-from attnscope.recipes.snell import cooccurrence as recipe
-from attnscope.recipes.snell import cooccurrence_text as text_pieces
+from attnscope.recipes.snell import cooccurrence as recipe, cooccurrence_text as text_pieces
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import read_settings
 from attnscope.training.engine.workers import Workers

@@ -5,8 +5,7 @@ import re
 from importlib.resources import files
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from attnscope import write_report
 from attnscope.figures import palette

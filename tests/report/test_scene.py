@@ -3,8 +3,7 @@ import gzip
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
 from attnscope.report.scene import MOST_INPUTS, Map, Scene, Shown, cut, packed, quantise

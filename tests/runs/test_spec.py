@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pydantic import Field, ValidationError
 
 from attnscope.data.source import Source

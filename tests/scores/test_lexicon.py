@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from attnscope.data.batch import Example, collate
 from attnscope.data.tasks import SampledCopy

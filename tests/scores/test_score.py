@@ -7,8 +7,7 @@ import csv
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from attnscope.data.batch import Example, collate
 from attnscope.data.tasks import SampledCopy

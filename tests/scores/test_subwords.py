@@ -6,8 +6,7 @@ import statistics
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from attnscope.analysis.comparison import compare
 from attnscope.data.batch import Example, collate

@@ -5,8 +5,7 @@ from itertools import permutations
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from torch import Tensor
 
 from attnscope.theory.counts import (

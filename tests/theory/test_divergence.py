@@ -6,8 +6,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.spatial.distance import jensenshannon
 
 from attnscope.theory.divergence import LARGEST_JSD, jensen_shannon, total_variation

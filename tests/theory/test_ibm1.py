@@ -9,8 +9,7 @@ from math import log
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from nltk.translate import AlignedSent, IBMModel1
 from torch import Tensor
 

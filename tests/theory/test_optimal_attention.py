@@ -5,8 +5,7 @@ from math import exp, log
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from torch import Tensor

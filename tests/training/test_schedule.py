@@ -6,8 +6,7 @@ from dataclasses import fields
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from attnscope.data.batch import Batch
 from attnscope.data.corpus import GrammarSentiment, GrammarTranslation

@@ -1,4 +1,57 @@
-"""Numbers from scores and states: agreement, rank correlation, intervals, learning curves.
+"""Numbers from scores and states: agreement, intervals, decomposition, fragility, …"""
 
-Importing this package loads no torch; only the modules that work on tensors do.
-"""
+from typing import TYPE_CHECKING
+
+from attnscope.lazy import exports
+
+if TYPE_CHECKING:
+    from attnscope.analysis.adversary import find_adversaries as find_adversaries
+    from attnscope.analysis.agreement import (
+        attention_entropy as attention_entropy,
+        expected_random_agreement as expected_random_agreement,
+        top_share_agreement as top_share_agreement,
+    )
+    from attnscope.analysis.alignment import (
+        alignment_error as alignment_error,
+        alignment_precision as alignment_precision,
+        alignment_recall as alignment_recall,
+    )
+    from attnscope.analysis.alignment_terms import (
+        AlignmentTerms as AlignmentTerms,
+        temporal_alignment as temporal_alignment,
+    )
+    from attnscope.analysis.classification import classification_metrics as classification_metrics
+    from attnscope.analysis.comparison import compare as compare, per_word as per_word
+    from attnscope.analysis.decomposition import (
+        Decomposition as Decomposition,
+        decompose as decompose,
+        decompose_views as decompose_views,
+    )
+    from attnscope.analysis.fragility import (
+        Fragility as Fragility,
+        fragility_intervals as fragility_intervals,
+    )
+    from attnscope.analysis.imitation import compare_with_base as compare_with_base
+    from attnscope.analysis.information import label_information as label_information
+    from attnscope.analysis.intervals import (
+        Interval as Interval,
+        crossed_interval as crossed_interval,
+        mean_interval as mean_interval,
+        paired_difference_interval as paired_difference_interval,
+        rate_interval as rate_interval,
+        sentence_interval as sentence_interval,
+    )
+    from attnscope.analysis.kendall import kendall_tau_b as kendall_tau_b
+    from attnscope.analysis.learning import learned as learned, steps_to as steps_to
+    from attnscope.analysis.rationales import rationale_agreement as rationale_agreement
+    from attnscope.analysis.state_measures import (
+        cross_orthogonality as cross_orthogonality,
+        delta_share as delta_share,
+        orthogonality as orthogonality,
+    )
+    from attnscope.analysis.term_shares import TermShares as TermShares
+    from attnscope.analysis.token_probabilities import (
+        sentence_probabilities as sentence_probabilities,
+    )
+else:
+    __all__, __getattr__, __dir__ = exports(__name__)

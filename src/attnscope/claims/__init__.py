@@ -1,4 +1,28 @@
-"""What the papers claim, what they printed, and the rules by which measured numbers decide.
+"""Claims of the papers and the rules that decide them."""
 
-Nothing here loads torch: verdicts are read off stored measurements.
-"""
+from typing import TYPE_CHECKING
+
+from attnscope.lazy import exports
+
+if TYPE_CHECKING:
+    from attnscope.claims.decide import (
+        Verdict as Verdict,
+        about_equal as about_equal,
+        above as above,
+        all_of as all_of,
+        any_of as any_of,
+        at_least as at_least,
+        below as below,
+        learns as learns,
+        much_greater as much_greater,
+        verdict as verdict,
+    )
+    from attnscope.claims.pool import (
+        Decision as Decision,
+        Pool as Pool,
+        interval_of as interval_of,
+        undecided as undecided,
+    )
+    from attnscope.claims.published import published_value as published_value
+else:
+    __all__, __getattr__, __dir__ = exports(__name__)

@@ -1,26 +1,14 @@
-"""Recipes: which units, what is measured on them, which figure. One file per table or figure.
+"""Recipes: which units are trained, what is measured on them, which figure is drawn."""
 
-Each paper's package lists its recipes as a plain table, so that listing them imports no torch.
-"""
+from typing import TYPE_CHECKING
 
-from __future__ import annotations
+from attnscope.lazy import exports
 
-from attnscope.errors import UsageError, suggestion
-from attnscope.recipes.aitken import RECIPES as AITKEN
-from attnscope.recipes.entry import Entry
-from attnscope.recipes.snell import RECIPES as SNELL
-from attnscope.recipes.sunlu import RECIPES as SUNLU
-from attnscope.recipes.tutek import RECIPES as TUTEK
-
-
-def entries() -> tuple[Entry, ...]:
-    """Return all recipes."""
-    return (*SNELL, *SUNLU, *TUTEK, *AITKEN)
-
-
-def find(name: str) -> Entry:
-    """Return a recipe by its name, or say which one may have been meant."""
-    by_name = {entry.name: entry for entry in entries()}
-    if name not in by_name:
-        raise UsageError(f"No recipe {name!r}; {suggestion(name, by_name)}")
-    return by_name[name]
+if TYPE_CHECKING:
+    from attnscope.recipes.entry import Entry as Entry
+    from attnscope.recipes.kit.lab import Lab as Lab, Logged as Logged
+    from attnscope.recipes.recipe import Charts as Charts
+    from attnscope.recipes.registry import add as add, entries as entries, find as find
+    from attnscope.recipes.running import Run as Run, draw as draw, run as run
+else:
+    __all__, __getattr__, __dir__ = exports(__name__)

@@ -13,12 +13,12 @@ import torch
 
 from attnscope.errors import UsageError, WorkspaceError
 from attnscope.figures.save import figures_available, save
-from attnscope.recipes import find
 from attnscope.recipes.entry import Entry
 from attnscope.recipes.recipe import Lab, module_of, read_logged
+from attnscope.recipes.registry import find
 from attnscope.runs.environment import environment
 from attnscope.runs.result import Result, read_result
-from attnscope.runs.spec import read_settings, told_in_one_sentence
+from attnscope.runs.spec import read_settings, usage_errors
 from attnscope.training.engine.workers import Workers
 from attnscope.training.progress import Progress, Silent
 
@@ -54,7 +54,8 @@ def run(
     Parameters
     ----------
     recipe
-        A name such as ``"snell/fig3"``; `attnscope.recipes.entries` lists them.
+        A name such as ``"snell/fig3"`` (`attnscope.recipes.entries` lists them), or the path of a
+        Python file of your own, ``"my_recipe.py"``.
     settings
         Values for the recipe's ``Config``, by name.
     seeds
@@ -76,7 +77,7 @@ def run(
     entry = find(recipe)
     module = module_of(entry)
     given = dict(settings or {}) | ({} if seeds is None else {"seeds": seeds})
-    config = read_settings(module.Config, (dict(module.QUICK) if quick else {}) | given, recipe)
+    config = read_settings(module.Config, (dict(module.QUICK) if quick else {}) | given, entry.name)
     workspace = Path(out)
     _check_writable(workspace)
     place = choose_device(device)
@@ -85,11 +86,11 @@ def run(
     if count < 1:
         raise UsageError(f"--jobs={count}: at least one process is needed.")
     started = time.monotonic()
-    with told_in_one_sentence(recipe), Workers(workspace, count) as workers:
+    with usage_errors(entry.name), Workers(workspace, count) as workers:
         lab = Lab(workers, place, progress or Silent())
         measurements = module.measure(config, lab)
     result = Result(
-        recipe=recipe,
+        recipe=entry.name,
         part=getattr(config, "part", ""),
         scale="quick" if quick else "full",
         config=config.model_dump(mode="json"),

@@ -1,8 +1,9 @@
-"""Configuration objects: what a recipe chooses is a small frozen pydantic model with a ``kind``.
+"""Configuration objects: small frozen pydantic models, chosen by their ``kind``.
 
-A *root* (task, model, intervention, score, objective term) is a subclass of `Spec` without a
-``kind``; its variants declare ``kind: Literal["name"] = "name"``. A variant read from JSON finds
-its class by its kind, so adding one is adding a class, and no shared code lists them.
+A *root* (task, model, intervention, score, loss term) is a subclass of `Spec` without a ``kind``;
+its variants declare ``kind: Literal["name"] = "name"``. A variant read from JSON finds its class by
+its kind, so adding one is defining a class, in the package or in a module of the user's, and no
+shared code lists them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ S = TypeVar("S", bound="Settings")
 
 
 class Settings(BaseModel):
-    """A frozen configuration that refuses unknown keys."""
+    """A frozen configuration that rejects unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=False)
 
@@ -37,6 +38,7 @@ class Spec(Settings):
             cls.variants = {}
         kind = cls.model_fields.get("kind")
         if kind is not None:
+            _check_free(kind.default, cls)
             cls.variants[kind.default] = cls
 
     @model_validator(mode="wrap")
@@ -45,35 +47,55 @@ class Spec(Settings):
         if isinstance(value, Mapping) and "kind" not in cls.model_fields:
             kind = str(value.get("kind"))
             if kind not in cls.variants:
-                raise ValueError(f"unknown kind {kind!r}; {suggestion(kind, cls.variants)}")
+                raise ValueError(
+                    f"unknown kind {kind!r}; if a module of yours defines it, import that module "
+                    "first (--import MODULE on the command line), otherwise "
+                    f"{suggestion(kind, cls.variants)}"
+                )
             return cls.variants[kind].model_validate(value)
         return handler(value)
 
 
+def _check_free(kind: str, cls: type[Spec]) -> None:
+    """Refuse a kind that another class has: stored configurations would change their meaning."""
+    taken = cls.variants.get(kind)
+    # Running a notebook's cell again, or a script as a module, defines the same class again.
+    if taken is not None and taken.__qualname__ != cls.__qualname__:
+        raise UsageError(
+            f"{cls.__qualname__} needs a kind of its own: {kind!r} is that of "
+            f"{taken.__module__}.{taken.__qualname__}."
+        )
+
+
 def read_settings(model: type[S], values: Mapping[str, Any], where: str) -> S:
-    """Make a configuration from key-value pairs; a mistake is one sentence with the valid names."""
+    """Return a configuration made from key-value pairs, or raise a `UsageError` of one sentence."""
     unknown = [key for key in values if key not in model.model_fields]
     if unknown:
         near = suggestion(unknown[0], model.model_fields)
         raise UsageError(f"{where} has no setting {unknown[0]!r}; {near}")
-    with told_in_one_sentence(where):
+    with usage_errors(where):
         return model.model_validate(dict(values))
 
 
 @contextmanager
-def told_in_one_sentence(where: str) -> Iterator[None]:
-    """Turn a refused value into a `UsageError`, also where settings contradict each other."""
+def usage_errors(where: str) -> Iterator[None]:
+    """Turn pydantic's errors into a `UsageError` of one sentence, about the first of them."""
     try:
         yield
     except ValidationError as error:
         first = error.errors()[0]
         reason = first["msg"].removeprefix("Value error, ").removesuffix(".")
         key = ".".join(str(part) for part in first["loc"])
-        value = f"{key}={first['input']!r} is not valid: " if key else ""
-        raise UsageError(f"{where}: {value}{reason}.") from error
+        raise UsageError(f"{where}: {_refused(key, first['input'])}{reason}.") from error
+
+
+def _refused(key: str, value: Any) -> str:
+    if not key:
+        return ""
+    return f"{key}: " if isinstance(value, Mapping) else f"{key}={value!r} is not valid: "
 
 
 def fingerprint(value: Any, length: int = 12) -> str:
-    """Return a short hash of a JSON value, the same on every machine."""
+    """Return a short hash of a JSON value that is the same on every machine."""
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()[:length]

@@ -1,1 +1,31 @@
-"""What can be read off a model as a number for each output and input position."""
+"""Scores: a number for each output and input position, read off a model or a lexicon."""
+
+from typing import TYPE_CHECKING
+
+from attnscope.lazy import exports
+
+if TYPE_CHECKING:
+    from attnscope.scores.attention import Attention as Attention
+    from attnscope.scores.lexical_probe import LexicalProbe as LexicalProbe
+    from attnscope.scores.lexicon import (
+        Lexicon as Lexicon,
+        proxy_lexicon as proxy_lexicon,
+        proxy_odds as proxy_odds,
+    )
+    from attnscope.scores.logistic import logistic_lexicon as logistic_lexicon
+    from attnscope.scores.optimal_attention import solve as solve
+    from attnscope.scores.polarity import (
+        WordTypeScores as WordTypeScores,
+        mean_scores as mean_scores,
+        scores_alone as scores_alone,
+    )
+    from attnscope.scores.saliency import Saliency as Saliency
+    from attnscope.scores.score import (
+        Score as Score,
+        ScoreRule as ScoreRule,
+        read_score as read_score,
+        read_scores as read_scores,
+    )
+    from attnscope.scores.subwords import merge_words as merge_words
+else:
+    __all__, __getattr__, __dir__ = exports(__name__)

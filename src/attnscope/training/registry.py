@@ -1,42 +1,42 @@
-"""Every module that defines a variant, so that a stored configuration finds its classes."""
+"""Stored configurations as units: the kinds of the package, and those that the user imported.
+
+Importing a module is all it takes to make its kinds known (`attnscope.runs.spec`); which modules
+the package has is read from its folders.
+"""
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
 from typing import Any
 
-import attnscope.data.corpus
-import attnscope.data.escan
-import attnscope.data.parallel_words
-import attnscope.data.polarity_texts
-import attnscope.data.sequence_tasks
-import attnscope.data.tasks
-import attnscope.data.text
-import attnscope.models.architectures
-import attnscope.models.attentions
-import attnscope.models.classifier
-import attnscope.models.embedding
-import attnscope.models.encoder_decoder
-import attnscope.models.encoders
-import attnscope.models.intervention
-import attnscope.models.many_words
-import attnscope.models.proxy
-import attnscope.models.seq2seq
-import attnscope.models.transformer
-import attnscope.scores.attention
-import attnscope.scores.lexical_probe
-import attnscope.scores.saliency
-import attnscope.training.bleu
-import attnscope.training.gradient_flow
-import attnscope.training.imitation
-import attnscope.training.masked_lm
-import attnscope.training.objective
-import attnscope.training.optimizer
-import attnscope.training.penalties
-import attnscope.training.tying  # noqa: F401
+from attnscope.runs.spec import usage_errors
 from attnscope.training.unit import Unit
 
+_FOLDERS = ("data", "models", "scores", "training")
 
-def read_unit(config: Mapping[str, Any]) -> Unit:
-    """Return the unit of a stored configuration."""
-    return Unit.model_validate(config)
+
+@cache
+def import_kinds() -> None:
+    """Import every module of the package that may define a kind."""
+    for folder in _FOLDERS:
+        package = import_module(f"attnscope.{folder}")
+        for module in pkgutil.walk_packages(package.__path__, f"attnscope.{folder}."):
+            import_module(module.name)
+
+
+def read_unit(config: Mapping[str, Any], where: str = "The unit") -> Unit:
+    """Return the unit of a stored configuration.
+
+    Parameters
+    ----------
+    config
+        As in a unit's ``config.json``.
+    where
+        Named in the error about a configuration that is not one of a unit.
+    """
+    import_kinds()
+    with usage_errors(where):
+        return Unit.model_validate(config)

@@ -18,7 +18,7 @@ from attnscope.runs.unit import UnitFolder
 from attnscope.scores.score import Score, ScoreRule, read_score
 from attnscope.training.evaluation import example_batch, padded_score
 from attnscope.training.loop import load_model
-from attnscope.training.registry import read_unit
+from attnscope.training.registry import import_kinds, read_unit
 from attnscope.training.unit import Unit, best_step, score_file
 
 
@@ -44,7 +44,7 @@ class TrainedUnit:
         if not (path / "config.json").exists():
             raise WorkspaceError(f"{path} is not a unit: it has no config.json.")
         folder = UnitFolder(path)
-        return cls(read_unit(folder.config), folder)
+        return cls(read_unit(folder.config, str(path)), folder)
 
     @cached_property
     def log(self) -> list[dict[str, Any]]:
@@ -116,6 +116,7 @@ class TrainedUnit:
             the model gives; by default the stored evaluation examples.
         """
         if isinstance(rule, str):
+            import_kinds()
             if rule not in ScoreRule.variants:
                 raise UsageError(f"No score {rule!r}; {suggestion(rule, ScoreRule.variants)}")
             rule = ScoreRule.model_validate({"kind": rule})

@@ -8,8 +8,7 @@ from functools import partial
 
 import pytest
 import torch
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from torch import Tensor
 
 from attnscope.data.batch import Batch, Example, collate

@@ -23,8 +23,7 @@ from attnscope.runs.tensors import load_arrays
 from attnscope.runs.unit import UnitFolder
 from attnscope.scores.attention import Attention
 from attnscope.training import loop
-from attnscope.training.engine import groups as together
-from attnscope.training.engine import vmapped as stacked
+from attnscope.training.engine import groups as together, vmapped as stacked
 from attnscope.training.engine.groups import groups, is_program, train_together
 from attnscope.training.engine.vmapped import Gradients
 from attnscope.training.engine.workers import Workers, train_units

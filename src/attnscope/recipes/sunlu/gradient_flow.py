@@ -27,12 +27,10 @@ from attnscope.recipes.sunlu.flow_problems import (
     FORMS,
     MISPRINTS,
     Form,
+    draw as draw_problem,
     exact,
     predicted,
     relative_error,
-)
-from attnscope.recipes.sunlu.flow_problems import (
-    draw as draw_problem,
 )
 from attnscope.recipes.sunlu.units import SCALES, Scales, SunluConfig, Variant, model_of
 from attnscope.runs.result import Measurement, Result, measured

@@ -1,0 +1,124 @@
+"""All recipes: those of the four papers, and the user's own files.
+
+Each paper's package lists its recipes as a plain table, so that listing them imports no torch. A
+user's file becomes the recipe ``own/<file name>`` once the user names it; no result, unit or other
+stored file ever decides which module is imported.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from attnscope.errors import UsageError, suggestion
+from attnscope.recipes.aitken import RECIPES as AITKEN
+from attnscope.recipes.entry import Entry
+from attnscope.recipes.snell import RECIPES as SNELL
+from attnscope.recipes.sunlu import RECIPES as SUNLU
+from attnscope.recipes.tutek import RECIPES as TUTEK
+
+OWN = "own"
+_own: dict[str, Entry] = {}
+
+
+def entries() -> tuple[Entry, ...]:
+    """Return the recipes of the papers, then the user's own that were named in this process."""
+    return (*SNELL, *SUNLU, *TUTEK, *AITKEN, *_own.values())
+
+
+def find(name: str) -> Entry:
+    """Return a recipe.
+
+    Parameters
+    ----------
+    name
+        As in ``snell/fig3``, or the path of a Python file that is a recipe.
+    """
+    if name.endswith(".py"):
+        return _recipe(add(name), name)
+    by_name = {entry.name: entry for entry in entries()}
+    if name.startswith(f"{OWN}/") and name not in by_name:
+        file = f"{name.removeprefix(f'{OWN}/')}.py"
+        raise UsageError(
+            f"The recipe {name} is defined in a file of its author, {file}; name that file, "
+            f"as in `attnscope run {file}` or `attnscope claims --import {file}`."
+        )
+    if name not in by_name:
+        raise UsageError(f"No recipe {name!r}; {suggestion(name, by_name)}")
+    return by_name[name]
+
+
+def add(module: str) -> ModuleType:
+    """Import a module of the user's: its variants get known by their kinds, its recipe by its name.
+
+    The command line does this with ``--import``.
+
+    Parameters
+    ----------
+    module
+        The path of a Python file, or the name of a module that is installed or in the current
+        folder.
+    """
+    imported = _import_file(Path(module)) if module.endswith(".py") else _import(module, Path.cwd())
+    if _is_recipe(imported):
+        _recipe(imported, module)
+    return imported
+
+
+def _recipe(module: ModuleType, given: str) -> Entry:
+    if not _is_recipe(module):
+        raise UsageError(
+            f"{given} is not a recipe: it must define a class Config and a function measure."
+        )
+    for name, value in _OPTIONAL.items():
+        vars(module).setdefault(name, value)
+    name = f"{OWN}/{module.__name__.rpartition('.')[2]}"
+    title = (module.__doc__ or "").strip().partition("\n")[0].rstrip(".")
+    return _own.setdefault(name, Entry(name, title, "", None, None, module.__name__))
+
+
+def _is_recipe(module: ModuleType) -> bool:
+    return {"Config", "measure"} <= set(vars(module))
+
+
+def _draw_nothing(result: Any, units: Any) -> dict[str, Any]:
+    return {}
+
+
+# Parts that a user's recipe may leave out.
+_OPTIONAL = {"QUICK": {}, "HEADLINE": (), "CLAIMS": {}, "draw": _draw_nothing}
+
+
+def _import_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UsageError(f"There is no file {path}.")
+    # Worker processes import the module by its name, so it must be the one found under that name.
+    module = _import(path.stem, path.resolve().parent)
+    if Path(str(module.__file__)).resolve() != path.resolve():
+        raise UsageError(
+            f"Another module is called {path.stem} ({module.__file__}); rename {path.name}."
+        )
+    return module
+
+
+def _import(name: str, folder: Path) -> ModuleType:
+    # At the end of the path, where the user's files cannot hide installed modules.
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+    try:
+        known = find_spec(name) is not None
+    except (ImportError, ValueError):
+        known = False
+    if not known:
+        raise UsageError(f"There is no module {name!r}, neither installed nor in {folder}.")
+    try:
+        return import_module(name)
+    except Exception as error:
+        raise UsageError(
+            f"The module {name} cannot be imported: {type(error).__name__}: {error} "
+            "(--debug shows where)."
+        ) from error

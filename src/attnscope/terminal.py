@@ -1,0 +1,188 @@
+"""Terminal output: progress of a run, and tables of recipes, measurements and verdicts.
+
+Progress is a bar where standard output is a terminal, and plain lines elsewhere.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import IO, TYPE_CHECKING
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from attnscope.claims.wording import number, sentence
+
+if TYPE_CHECKING:
+    from attnscope.recipes.entry import Entry
+    from attnscope.recipes.verdicts import Judged
+    from attnscope.runs.result import Measurement
+
+_LINE_EVERY = 30.0  # seconds between two plain lines
+_STYLES = {"holds": "green", "fails": "red", "undecided": "yellow"}
+
+
+class _StepsPerSecond(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:.0f} steps/s", style="progress.data.speed")
+
+
+class Bars:
+    """A progress bar for each group of units: training steps, speed and time left."""
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[units]}"),
+            _StepsPerSecond(),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._task = TaskID(0)
+        self._done = self._units = 0
+
+    def begin(self, title: str, units: int, steps: int) -> None:
+        """Start a bar."""
+        self._done, self._units = 0, units
+        self._progress.start()
+        self._task = self._progress.add_task(title, total=steps, units=f"0/{units} units")
+
+    def advance(self, steps: int) -> None:
+        """Move the bar."""
+        self._progress.advance(self._task, steps)
+
+    def finished(self, unit: str) -> None:
+        """Count a unit."""
+        self._done += 1
+        self._progress.update(self._task, units=f"{self._done}/{self._units} units")
+
+    def note(self, sentence: str) -> None:
+        """Print a sentence above the bar."""
+        self._progress.console.print(sentence, style="yellow", markup=False)
+
+    def end(self) -> None:
+        """Leave the bar as it is."""
+        self._progress.stop()
+
+
+class Lines:
+    """Progress as plain lines, one every 30 seconds, for logs and pipes."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._title = ""
+        self._steps = self._total = self._done = self._units = 0
+        self._started = self._printed = 0.0
+
+    def begin(self, title: str, units: int, steps: int) -> None:
+        """Print the title and the number of units and steps."""
+        self._title, self._units, self._total = title, units, steps
+        self._steps = self._done = 0
+        self._started = self._printed = time.monotonic()
+        self._print(f"{title}: {units} units, {steps} steps")
+
+    def advance(self, steps: int) -> None:
+        """Count steps; print progress if the last line is old."""
+        self._steps += steps
+        now = time.monotonic()
+        if now - self._printed >= _LINE_EVERY and self._steps:
+            self._printed = now
+            speed = self._steps / (now - self._started)
+            left = (self._total - self._steps) / speed
+            self._print(
+                f"{self._title}: {self._steps}/{self._total} steps, {self._done}/{self._units} "
+                f"units, {speed:.1f} steps/s, {left:.0f} s left"
+            )
+
+    def finished(self, unit: str) -> None:
+        """Count a unit."""
+        self._done += 1
+
+    def note(self, sentence: str) -> None:
+        """Print the sentence."""
+        self._print(sentence)
+
+    def end(self) -> None:
+        """Print how long it took."""
+        seconds = time.monotonic() - self._started
+        self._print(f"{self._title}: {self._done}/{self._units} units in {seconds:.1f} s")
+
+    def _print(self, line: str) -> None:
+        print(line, file=self._stream, flush=True)
+
+
+def recipe_table(recipes: Iterable[Entry]) -> Table:
+    """Return the table of recipes that `attnscope list` prints."""
+    table = Table(title="Recipes", title_justify="left")
+    table.add_column("recipe", no_wrap=True)
+    for column in ("what it shows", "needs"):
+        table.add_column(column)
+    for column in ("CPU min", "GPU min"):
+        table.add_column(column, justify="right")
+    for recipe in recipes:
+        minutes = (recipe.cpu_minutes, recipe.gpu_minutes)
+        times = ["–" if time is None else f"{time:g}" for time in minutes]
+        table.add_row(recipe.name, recipe.title, recipe.needs, *times)
+    return table
+
+
+def headline_table(rows: Sequence[Measurement], title: str, hidden: Iterable[str] = ()) -> Table:
+    """Return a recipe's headline measurements as a table for 80 columns.
+
+    ``hidden`` names axes that all rows share.
+    """
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    printed = any(row.published is not None for row in rows)
+    table.add_column("measured", no_wrap=True)
+    short = all(len(row.dataset) <= 14 for row in rows)
+    table.add_column("data set", overflow="fold", no_wrap=short)
+    table.add_column("of", overflow="fold")
+    for column in ("value", "95 % interval", "n", *(["paper"] if printed else [])):
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in rows:
+        interval = "" if row.low is None else f"{number(row.low)} … {number(row.high)}"
+        cells = [row.name, row.dataset, _axes(row, hidden), number(row.value), interval, str(row.n)]
+        table.add_row(*cells, *([number(row.published)] if printed else []))
+    return table
+
+
+def _axes(row: Measurement, hidden: Iterable[str]) -> str:
+    split = {} if row.split == "val" else {"split": row.split}
+    known = split | row.axes | row.found
+    parts = {key: value for key, value in known.items() if key not in hidden}
+    return ", ".join(
+        value if isinstance(value, str) else f"{key} {number(value)}"
+        for key, value in parts.items()
+    )
+
+
+def print_verdicts(console: Console, judged: Iterable[Judged]) -> None:
+    """Print one paragraph per claim: verdict, statement, evidence, deviation, note."""
+    for claim in judged:
+        shown = claim.quick or claim.verdict
+        label = f"quick, would say: {shown}" if claim.quick else str(shown)
+        console.print(f"[{_STYLES[shown]}]{label}[/] [bold]{claim.id}[/] ({claim.where})")
+        for text in (
+            claim.statement,
+            sentence(claim.evidence),
+            claim.deviation and f"Deviation: {claim.deviation}.",
+            claim.note and f"Note: {claim.note}",
+        ):
+            if text:
+                console.print(f"    {text}", markup=False, highlight=False, soft_wrap=True)
