@@ -18,6 +18,7 @@ import attnscope
 PACKAGE = Path(attnscope.__file__).parent
 LAYERS = [
     "runs",
+    "figures",
     "data",
     "models",
     "theory",
@@ -25,7 +26,6 @@ LAYERS = [
     "training",
     "analysis",
     "claims",
-    "figures",
     "recipes",
     "report",
 ]
@@ -106,8 +106,8 @@ def test_errors_import_nothing_of_the_package():
         ("from attnscope import load", ["attnscope.load"]),
         ("from attnscope.terminal import Bars", ["attnscope.terminal.Bars"]),
         (
-            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import attnscope.figures",
-            ["attnscope.figures"],
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import attnscope.claims",
+            ["attnscope.claims"],
         ),
     ],
 )

@@ -57,6 +57,10 @@ class Batch:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def __repr__(self) -> str:
+        inputs, outputs = self.inputs.shape[1], self.targets.shape[1]
+        return f"Batch(examples={len(self)}, inputs={inputs}, outputs={outputs})"
+
     def to(self, device: torch.device | str) -> Batch:
         """Return the batch on a device."""
         moved = [f.name for f in fields(self) if not f.name.endswith("lengths")]

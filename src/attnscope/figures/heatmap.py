@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
 
 from attnscope.errors import AttnscopeError, UsageError
 from attnscope.figures.save import figures_available
-from attnscope.scores.score import Score
 
 if TYPE_CHECKING:
     import altair
 
 
-def heatmap(score: Score, example: int = 0, title: str | None = None) -> altair.LayerChart:
+@runtime_checkable
+class WordMap(Protocol):
+    """Values for pairs of output and input words, as every `attnscope.scores.Score` has them."""
+
+    @property
+    def name(self) -> str:
+        """Printed over the picture."""
+        ...
+
+    def array(self) -> np.ndarray:
+        """Return the values: example, output word, input word."""
+        ...
+
+    def words(self, example: int) -> tuple[list[str], list[str]]:
+        """Return input and output words of an example."""
+        ...
+
+
+def heatmap(score: WordMap, example: int = 0, title: str | None = None) -> altair.LayerChart:
     """Draw one example of a score.
 
     Parameters
@@ -32,19 +51,20 @@ def heatmap(score: Score, example: int = 0, title: str | None = None) -> altair.
     notice = figures_available()
     if notice:
         raise AttnscopeError(notice)
-    if not 0 <= example < len(score.batch):
-        raise UsageError(f"example={example}: the score has {len(score.batch)} examples.")
+    values = score.array()
+    if not 0 <= example < len(values):
+        raise UsageError(f"example={example}: the score has {len(values)} examples.")
     from attnscope.figures import charts
 
     inputs, outputs = score.words(example)
-    values = score.array()[example, : len(outputs), : len(inputs)]
+    name = score.name.replace("_", " ")
     drawn = charts.heatmap(
-        values,
+        values[example, : len(outputs), : len(inputs)],
         columns=inputs,
         rows=outputs,
         x_title="input",
         y_title="output",
-        value_title=score.name.replace("_", " "),
-        title=score.name.replace("_", " ") if title is None else title,
+        value_title=name,
+        title=name if title is None else title,
     )
     return charts.themed(drawn)

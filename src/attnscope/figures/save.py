@@ -6,9 +6,11 @@ is not installed there is a notice instead of a figure: numbers never depend on 
 
 from __future__ import annotations
 
+import base64
 import importlib.util
 import io
 import re
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -42,24 +44,36 @@ def save(chart: Any, folder: Path, name: str) -> list[Path]:
     name : str
         File name without extension.
     """
-    import altair as alt
-
-    from attnscope.figures.charts import themed
-
-    figure = themed(chart) if chart.config is alt.Undefined else chart
-    drawing, picture = io.StringIO(), io.BytesIO()
-    figure.save(drawing, format="svg")
+    figure, picture = _themed(chart), io.BytesIO()
     figure.save(picture, format="png", scale_factor=2)
-    contents = {
-        folder / f"{name}.svg": _renumbered(drawing.getvalue()).encode(),
-        folder / f"{name}.png": picture.getvalue(),
-    }
+    contents = {folder / f"{name}.svg": svg(figure), folder / f"{name}.png": picture.getvalue()}
     for path, content in contents.items():
         write_bytes(path, content)
     return list(contents)
 
 
-def _renumbered(svg: str) -> str:
+def svg(chart: Any) -> bytes:
+    """Return a chart as SVG: shapes and escaped text, no script, nothing from a network."""
+    drawing = io.StringIO()
+    _themed(chart).save(drawing, format="svg")
+    return _renumbered(drawing.getvalue()).encode()
+
+
+def image_html(chart: Any, label: str) -> str:
+    """Return a chart as an HTML image that carries its own SVG, for notebooks."""
+    data = base64.b64encode(svg(chart)).decode()
+    return f'<img alt="{escape(label)}" src="data:image/svg+xml;base64,{data}">'
+
+
+def _themed(chart: Any) -> Any:
+    import altair as alt
+
+    from attnscope.figures.charts import themed
+
+    return themed(chart) if chart.config is alt.Undefined else chart
+
+
+def _renumbered(text: str) -> str:
     """Count clips and gradients from 0, so that the same chart always gives the same bytes.
 
     Vega counts them over the life of a process.
@@ -71,4 +85,4 @@ def _renumbered(svg: str) -> str:
 
     # Only inside tags: a token that looks like an identifier is text.
     names = re.compile(r'( id="|url\(#)((clip|gradient_)\d+)')
-    return re.sub(r"<[^>]+>", lambda tag: names.sub(renumber, tag[0]), svg)
+    return re.sub(r"<[^>]+>", lambda tag: names.sub(renumber, tag[0]), text)

@@ -34,6 +34,10 @@ class Site:
     queries: Float[Tensor, "batch heads out key"] | None = None
     keys: Float[Tensor, "batch heads inp key"] | None = None
 
+    def __repr__(self) -> str:
+        examples, heads, outputs, inputs = self.weights.shape
+        return f"Site({examples=}, {heads=}, {outputs=}, {inputs=})"
+
     @property
     def context(self) -> Float[Tensor, "batch out heads value"]:
         """Σ_l α_l v_l."""
@@ -56,6 +60,9 @@ class Trace:
     logits: Float[Tensor, "batch out output_type"]
     sites: Mapping[str, Site] = field(default_factory=dict)
     teacher_forced: bool = True
+
+    def __repr__(self) -> str:
+        return f"Trace(examples={len(self.batch)}, sites={list(self.sites)})"
 
 
 @runtime_checkable

@@ -20,6 +20,8 @@ from torch import Tensor
 
 from attnscope.data.batch import Batch
 from attnscope.data.vocabulary import Vocabulary
+from attnscope.figures.heatmap import heatmap
+from attnscope.figures.save import figures_available, image_html
 from attnscope.models.intervention import AttentionRule
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.runs.atomic import write_bytes
@@ -36,6 +38,16 @@ class Score:
     batch: Batch
     input_words: Vocabulary | None = None
     output_words: Vocabulary | None = None
+
+    def __repr__(self) -> str:
+        count, outputs, inputs = self.values.shape
+        return f"Score({self.name!r}, examples={count}, outputs={outputs}, inputs={inputs})"
+
+    def _repr_html_(self) -> str | None:
+        """Show the first example as a heat map in a notebook."""
+        if figures_available() is not None or not len(self.batch):
+            return None
+        return image_html(heatmap(self), repr(self))
 
     @property
     def target_mask(self) -> Bool[Tensor, "batch out"]:

@@ -38,6 +38,9 @@ class TrainedUnit:
         self.folder = folder
         self._examples: dict[str, Batch] = {}
 
+    def __repr__(self) -> str:
+        return f"TrainedUnit({self.unit.name!r}, steps={self.unit.training.steps})"
+
     @classmethod
     def read(cls, path: Path) -> TrainedUnit:
         """Read a unit's folder."""
