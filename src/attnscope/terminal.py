@@ -27,8 +27,8 @@ from rich.text import Text
 from attnscope.claims.wording import number, sentence
 
 if TYPE_CHECKING:
+    from attnscope.claims.verdicts import Judged
     from attnscope.recipes.entry import Entry
-    from attnscope.recipes.verdicts import Judged
     from attnscope.runs.result import Measurement
 
 _LINE_EVERY = 30.0  # seconds between two plain lines

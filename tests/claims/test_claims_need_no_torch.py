@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-MODULES = ["claims.decide", "claims.catalogue", "claims.published", "analysis.intervals"]
+MODULES = ["claims.table", "claims.verdicts", "claims.published", "analysis.intervals"]
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from attnscope.claims.published import PAPERS, published, published_value
+from attnscope.claims.papers import PAPERS
+from attnscope.claims.published import published, published_value
 from attnscope.errors import UsageError
 
 

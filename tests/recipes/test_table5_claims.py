@@ -91,7 +91,6 @@ def flat(rows: Mapping[str, Rows]) -> Rows:
 
 def test_every_claim_of_the_recipe_is_tested_here_and_in_the_catalogue() -> None:
     assert set(CLAIMS) == {claim.id for claim in catalogue() if "snell/table5" in claim.recipes}
-    assert len(CLAIMS) == 11
 
 
 # Agreement far above chance.
@@ -159,7 +158,7 @@ def test_saliency_shows_attention_against_saliency_beside() -> None:
         return agreement("delta,beta_uf", name, 40.0, 1.0) + text("A(alpha,delta)", name, 33.0)
 
     evidence = decide("snell.saliency", flat(everywhere(rows))).evidence
-    assert all("A(alpha,delta) 33.0" in shown for shown in evidence.values())
+    assert all(shown["A(alpha,delta)"].value == 33.0 for shown in evidence.values())
 
 
 # The training part.
@@ -266,7 +265,7 @@ def test_a_level_never_exceeded_counts_as_the_references_own_performance() -> No
     rows = everywhere(lambda name: contextualised(name, 90.0, tau0="never exceeded"))
     decision = decide("snell.contextual", flat(rows))
     assert decision.verdict is HOLDS
-    assert all("never exceeded" in shown for shown in decision.evidence.values())
+    assert all(shown["at step"] == "never exceeded" for shown in decision.evidence.values())
 
 
 # BLEU.
@@ -295,7 +294,7 @@ def test_bleu_needs_two_translation_corpora_and_no_classification() -> None:
     rows = everywhere(both_performances, PARALLEL[:1]) | everywhere(contextualised, LABELLED)
     decision = decide("snell.bleu", flat(rows))
     assert decision.verdict is UNDECIDED
-    assert "there are 0 and 1" in decision.note
+    assert decision.note == "needs 2 data sets at full size; there are 1"
 
 
 def test_a_bleu_of_zero_decides_nothing() -> None:

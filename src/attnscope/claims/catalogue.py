@@ -1,6 +1,7 @@
-"""The claims of the four papers, one entry each: what is claimed, where, and what decides it.
+"""The papers' claims in words, one entry each: the statement, its place, and what decides it.
 
-The list is data (``catalogue.csv``); the predicates stand beside the recipes that feed them.
+The list is data (``catalogue.csv``), so that reading it imports no recipe; how a claim is decided
+stands next to the recipe that measures it (`attnscope.claims.table`).
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ class CatalogueEntry:
         The recipes that measure them, for example ``snell/table5``.
     options
         ``key=value`` pairs that the recipes are run with.
+    listed
+        Whether it is one of the papers' claims; a user's own is not.
     """
 
     id: str
@@ -40,6 +43,7 @@ class CatalogueEntry:
     decided_by: str
     recipes: tuple[str, ...]
     options: tuple[str, ...]
+    listed: bool = True
 
 
 @cache
@@ -50,9 +54,5 @@ def catalogue() -> tuple[CatalogueEntry, ...]:
 
 
 def _entry(row: dict[str, str]) -> CatalogueEntry:
-    recipes, options = _list(row.pop("recipes")), _list(row.pop("options"))
-    return CatalogueEntry(**row, recipes=recipes, options=options)
-
-
-def _list(cell: str) -> tuple[str, ...]:
-    return tuple(cell.split(";")) if cell else ()
+    lists = {name: tuple(filter(None, row.pop(name).split(";"))) for name in ("recipes", "options")}
+    return CatalogueEntry(**row, **lists)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ ours; an undefined interval (NaN, as from a single seed) satisfies none of them 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from fractions import Fraction
 from typing import NamedTuple
@@ -86,6 +86,31 @@ def above(interval: Interval, bound: float = 0.0) -> Verdict:
 def below(interval: Interval, bound: float = 0.0) -> Verdict:
     """Decide whether an interval lies below a bound, or (fails) above it."""
     return verdict(interval.high < bound, interval.low > bound)
+
+
+def reaches(interval: Interval, bound: float) -> Verdict:
+    """Decide whether an interval reaches a bound as a whole, or (fails) nowhere."""
+    return verdict(interval.low >= bound, interval.high < bound)
+
+
+def stays_within(interval: Interval, bound: float) -> Verdict:
+    """Decide whether an interval does not exceed a bound, or (fails) exceeds it as a whole."""
+    return verdict(interval.high <= bound, interval.low > bound)
+
+
+def exactly(interval: Interval, value: float) -> Verdict:
+    """Decide whether a number is a value; a mean of 0 or 1 over seeds is that of every seed."""
+    return verdict(interval.value == value, not math.isnan(interval.value))
+
+
+def by_value(rule: Callable[..., Verdict]) -> Callable[..., Verdict]:
+    """Return a rule about values, whatever their intervals are: each stands for both its ends."""
+
+    def of_values(interval: Interval, *bounds: float) -> Verdict:
+        value = interval.value
+        return rule(Interval(value, value, value, interval.n), *bounds)
+
+    return of_values
 
 
 def learns(accuracy: float) -> Verdict:

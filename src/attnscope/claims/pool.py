@@ -1,4 +1,4 @@
-"""What a claim is decided on: the pooled measurements of finished runs; and what a decision is."""
+"""The pooled measurements of finished runs that a claim is decided on, and the decision."""
 
 from __future__ import annotations
 
@@ -29,9 +29,20 @@ class Pool:
         }
         return tuple(by_key.values())
 
+    @cached_property
+    def _by_name(self) -> dict[str, list[Measurement]]:
+        found: dict[str, list[Measurement]] = {}
+        for row in self.measurements:
+            found.setdefault(row.name, []).append(row)
+        return found
+
+    def named(self, name: str) -> list[Measurement]:
+        """Return the measurements of a name."""
+        return self._by_name.get(name, [])
+
     def select(self, name: str, dataset: str | None = None, **axes: Any) -> list[Measurement]:
         """Return the measurements of a name whose data set and axes are as given."""
-        return select(self.measurements, name, dataset, **axes)
+        return select(self.named(name), name, dataset, **axes)
 
     def values(self, name: str, dataset: str | None = None, **axes: Any) -> list[float | None]:
         """Return the values of `select`."""
@@ -41,9 +52,20 @@ class Pool:
         """Return the data sets on which a name was measured, in order."""
         return list(dict.fromkeys(row.dataset for row in self.select(name)))
 
+    @property
+    def quick(self) -> bool:
+        """Whether the results are of quick runs."""
+        return self.results[-1].scale == "quick"
+
     def needed(self, count: int) -> int:
         """Return how many seeds or corpora a claim needs; a quick run shows less than that."""
-        return 1 if self.results[-1].scale == "quick" else count
+        return 1 if self.quick else count
+
+    def full_size(self, sizes: Mapping[str, float]) -> Pool:
+        """Return the results whose settings are at least of these sizes, and quick ones."""
+        large = [result for result in self.results if _is_large(result, sizes)]
+        nothing = self.results[-1].model_copy(update={"measurements": ()})
+        return self if len(large) == len(self.results) else Pool(tuple(large) or (nothing,))
 
     def config(self) -> Mapping[str, Any]:
         """Return the settings of the latest result."""
@@ -54,14 +76,20 @@ class Pool:
 class Decision:
     """A verdict with the numbers it rests on, and how the setting differs from the paper's.
 
-    Evidence is numbers, text, lists and mappings of them; a number with an interval is an
-    `Interval`, never a list of three.
+    Evidence is measurements, intervals, numbers, text, and lists and mappings of them; a number
+    with an interval is never a list of three.
     """
 
     verdict: Verdict
     evidence: Mapping[str, Any] = field(default_factory=dict)
     deviation: str = ""
     note: str = ""
+
+
+def _is_large(result: Result, sizes: Mapping[str, float]) -> bool:
+    return result.scale == "quick" or all(
+        result.config.get(name, size) >= size for name, size in sizes.items()
+    )
 
 
 def interval_of(row: Measurement) -> Interval:

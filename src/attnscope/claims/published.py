@@ -1,4 +1,4 @@
-"""The numbers that the four papers print, one row each, to compare measured ones with.
+"""The numbers that the papers print, one row each, to be compared with measured ones.
 
 The files hold printed digits, misprints included, which their notes name; a bound such as "> 77 %"
 is stored as its number, with "lower bound" in the note.
@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from attnscope.claims.papers import PAPERS
 from attnscope.errors import UsageError, suggestion
-
-PAPERS = ("snell", "sunlu", "tutek", "aitken")
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class PublishedRow:
     dataset
         The data set, spelled one way per paper.
     variant
-        What else it depends on, for example ``(("attention", "dot"), ("model", "mlm"))``.
+        Anything else it depends on, for example ``(("attention", "dot"), ("model", "mlm"))``.
     metric
         Its symbol in ASCII, for example ``A(alpha,beta_uf)``.
     split

@@ -1,4 +1,4 @@
-"""Numbers and evidence as a reader wants them, in a terminal or on a page."""
+"""Numbers and evidence as text, for a terminal or a page."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from attnscope.analysis.intervals import Interval
+from attnscope.claims.pool import interval_of
+from attnscope.runs.result import Measurement
 
 
 def number(value: Any) -> str:
@@ -35,6 +37,9 @@ def told(value: Any) -> str:
     """Return one piece of evidence in words."""
     if isinstance(value, Interval):
         return ranged(value)
+    if isinstance(value, Measurement):
+        paper = "" if value.published is None else f", paper {number(value.published)}"
+        return ranged(interval_of(value)) + paper
     if isinstance(value, Mapping):
         return ", ".join(_named(key, part) for key, part in value.items())
     if isinstance(value, (list, tuple)):

@@ -22,6 +22,8 @@ from attnscope.data.folder import CorpusError, CorpusFolder
 from attnscope.errors import UsageError, suggestion
 from attnscope.runs.spec import Settings
 
+# The package's own corpora, made by a grammar.
+GENERATED = ("grammar-sentiment", "grammar-translation")
 VALIDATION = ("val", "valid", "validation", "dev", "test")
 
 

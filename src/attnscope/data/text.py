@@ -23,7 +23,13 @@ from pydantic import Field
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.corpus import Corpus, GrammarSentiment, GrammarTranslation
 from attnscope.data.folder import Labelled, Pair
-from attnscope.data.known import CorpusDefinition, definition, definitions, locate
+from attnscope.data.known import (
+    GENERATED,
+    CorpusDefinition,
+    definition,
+    definitions,
+    locate,
+)
 from attnscope.data.pieces import Pieces, trained_pieces
 from attnscope.data.randomness import generator
 from attnscope.data.selection import Selected, select
@@ -33,10 +39,9 @@ from attnscope.data.vocabulary import Vocabulary
 from attnscope.errors import UsageError, suggestion
 from attnscope.runs.spec import read_settings
 
-OWN: dict[str, type[Corpus]] = {
-    "grammar-sentiment": GrammarSentiment,
-    "grammar-translation": GrammarTranslation,
-}
+OWN: dict[str, type[Corpus]] = dict(
+    zip(GENERATED, (GrammarSentiment, GrammarTranslation), strict=True)
+)
 Record = TypeVar("Record", Labelled, Pair)
 
 

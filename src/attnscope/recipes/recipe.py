@@ -8,12 +8,12 @@ stored examples that a report shows (`attnscope.recipes.showing`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
-from attnscope.claims.pool import Decision, Pool
+from attnscope.claims.verdicts import Predicate
 from attnscope.recipes.entry import Entry
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.runs.result import Measurement, Result
@@ -34,7 +34,6 @@ __all__ = [
 
 
 Charts = Mapping[str, Any]
-Predicate = Callable[[Pool], Decision]
 
 
 @runtime_checkable

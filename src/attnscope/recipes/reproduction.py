@@ -13,19 +13,16 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from attnscope.claims.papers import PAPERS
+from attnscope.claims.verdicts import Judged
 from attnscope.claims.wording import number, sentence
 from attnscope.recipes import find
 from attnscope.recipes.recipe import command_of, module_of
-from attnscope.recipes.verdicts import Judged, judge, read_results
+from attnscope.recipes.verdicts import judge
 from attnscope.runs.atomic import write_bytes, write_json
 from attnscope.runs.result import Measurement, Result, headline
+from attnscope.runs.workspace import read_results
 
-_PAPERS = {
-    "snell": "Approximating How Single Head Attention Learns",
-    "sunlu": "Understanding Attention for Text Classification",
-    "tutek": "Staying True to Your Word: (How) Can Attention Become Explanation?",
-    "aitken": "Understanding How Encoder-Decoder Architectures Attend",
-}
 _INTRODUCTION = """\
 # What was reproduced
 
@@ -49,7 +46,7 @@ def write_reproduction(results: Path, page: Path) -> None:
     judged = judge(found)
     write_json(results / "claims.json", [claim.as_json() for claim in judged])
     lines = [_INTRODUCTION, *_summary(judged)]
-    for paper, title in _PAPERS.items():
+    for paper, title in PAPERS.items():
         own = [claim for claim in judged if claim.id.startswith(f"{paper}.")]
         lines += [f"## {paper} — {title}", ""]
         by_recipe = groupby(found, key=lambda result: result.recipe)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from attnscope.errors import WorkspaceError
 from attnscope.runs.result import Result, read_result
+from attnscope.runs.workspace import RESULTS
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def inside(path: Path, folder: Path) -> bool:
 
 
 def _add_workspace(found: Found, folder: Path) -> None:
-    for path in _within(found, folder, ("*/*/result.json", "*/*/*/result.json")):
+    for path in _within(found, folder, RESULTS):
         if path.parts[len(folder.parts)] != "units":
             _add_result(found, path.parent, folder, folder.resolve().name)
     units = _within(found, folder, ("units/*/config.json",))

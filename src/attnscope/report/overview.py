@@ -9,11 +9,12 @@ from importlib import import_module
 from typing import Any
 
 from attnscope.claims.catalogue import catalogue
+from attnscope.claims.verdicts import Judged
 from attnscope.claims.wording import number, told
 from attnscope.errors import AttnscopeError
 from attnscope.recipes import entries
 from attnscope.recipes.recipe import RecipeModule, command_of, module_of
-from attnscope.recipes.verdicts import Judged, judge
+from attnscope.recipes.verdicts import judge
 from attnscope.report.folders import FoundResult, inside
 from attnscope.report.scene import cut, packed
 from attnscope.report.symbols import in_letters, is_measure, measure_symbol

@@ -18,6 +18,7 @@ from typing import Any
 from attnscope.errors import AttnscopeError, UsageError
 from attnscope.report.page import as_data, html, policy
 from attnscope.report.payload import Request, payload
+from attnscope.runs.workspace import PLACES, RESULTS
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # Files whose change means news, as patterns inside a folder.
@@ -25,10 +26,8 @@ _WATCHED = (
     "units/*/log.jsonl",
     "units/*/done.json",
     "units/*/config.json",
-    "*/*/result.json",
-    "*/*/*/result.json",
-    "*/*/figures/*.svg",
-    "*/*/*/figures/*.svg",
+    *RESULTS,
+    *(f"{place}/figures/*.svg" for place in PLACES),
     "result.json",
     "figures/*.svg",
     "log.jsonl",

@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from attnscope.analysis.intervals import Interval, rate_interval
+from attnscope.claims.verdicts import Predicate
 from attnscope.data.corpus import GrammarTranslation
 from attnscope.data.sequence_tasks import OneToOne
 from attnscope.data.source import Source
@@ -29,7 +30,7 @@ from attnscope.recipes.aitken.escan_units import EscanConfig
 from attnscope.recipes.aitken.fig5_measure import grouped_spearman
 from attnscope.recipes.aitken.groups import Numbers, key, over
 from attnscope.recipes.aitken.shared_claims import MU_MU
-from attnscope.recipes.recipe import Lab, Predicate
+from attnscope.recipes.recipe import Lab
 from attnscope.runs.result import Measurement, measured
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import Adam

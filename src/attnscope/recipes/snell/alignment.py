@@ -30,12 +30,13 @@ from attnscope.analysis.alignment import (
     alignment_precision,
     alignment_recall,
 )
+from attnscope.claims.verdicts import Predicate
 from attnscope.data.known import definition
 from attnscope.data.text import ParallelText
 from attnscope.data.tokens import BOS, EOS, PAD
 from attnscope.errors import UsageError
 from attnscope.recipes.options import Names, Several
-from attnscope.recipes.recipe import Charts, Lab, Logged, Predicate
+from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.recipes.showing import right_and_wrong
 from attnscope.recipes.snell.agreement_rows import rng
 from attnscope.recipes.snell.alignment_links import diagonal_links, ibm_links, model_links

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from attnscope.claims.decide import all_of, below
-from attnscope.claims.pool import Decision, Pool, interval_of, undecided
+from attnscope.claims.decide import below
 from attnscope.claims.published import published_value
+from attnscope.claims.table import Cells, Claim, Needs, Part
 from attnscope.data.corpus import Corpus
 from attnscope.data.text import Text
 from attnscope.recipes.options import Names
@@ -26,12 +26,13 @@ from attnscope.recipes.snell.agreement_rows import (
     steps_of,
 )
 from attnscope.recipes.snell.table5 import QUICK as TABLE5_QUICK
-from attnscope.recipes.snell.table5_claims import OUTLIER, deviations
 from attnscope.recipes.snell.text_units import (
     CLASSIFICATION,
+    OUTLIER,
     TextConfig,
     demand_labels,
     model_of,
+    text_deviations,
     train_corpora,
     training_of,
 )
@@ -123,22 +124,15 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     return {"table10": chart}
 
 
-def frozen_probe(pool: Pool) -> Decision:
-    """Decide snell.frozen-probe: below the uniform probe on every classification corpus."""
-    rows = {row.dataset: row for row in pool.select("difference", way="text")}
-    evidence = {
-        name: {
-            "A(alpha,alpha_fr)": pool.values("A(alpha,alpha_fr)", name, way="text")[0],
-            "A(alpha,beta_uf)": pool.values("A(alpha,beta_uf)", name, way="text")[0],
-            "difference": interval_of(row),
-        }
-        for name, row in rows.items()
-    }
-    deciding = [row for name, row in rows.items() if name != OUTLIER]
-    if len(deciding) < pool.needed(4):
-        return undecided(f"needs four classification corpora, has {len(deciding)}", evidence)
-    verdict = all_of([below(interval_of(row)) for row in deciding])
-    return Decision(verdict, evidence, deviations(pool, list(rows)))
-
-
-CLAIMS = {"snell.frozen-probe": frozen_probe}
+CLAIMS = {
+    "snell.frozen-probe": Claim(
+        Cells("difference", given={"way": "text"}, aside=(OUTLIER,)),
+        (
+            Part("A(alpha,alpha_fr)", "A(alpha,alpha_fr)"),
+            Part("A(alpha,beta_uf)", "A(alpha,beta_uf)"),
+            Part("difference", "difference", below),
+        ),
+        Needs(datasets=4),
+        deviation=text_deviations,
+    )
+}

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from attnscope.analysis.comparison import per_word
-from attnscope.claims.decide import about_equal, all_of
-from attnscope.claims.pool import Decision, Pool, interval_of, undecided
+from attnscope.claims.decide import about_equal
 from attnscope.claims.published import published_value
+from attnscope.claims.table import Cells, Claim, Needs, Part
 from attnscope.data.text import Text
 from attnscope.recipes.options import Names
 from attnscope.recipes.recipe import Charts, Lab, Logged
@@ -28,11 +28,12 @@ from attnscope.recipes.snell.agreement_rows import (
     steps_of,
 )
 from attnscope.recipes.snell.table5 import QUICK as TABLE5_QUICK
-from attnscope.recipes.snell.table5_claims import OUTLIER, deviations
 from attnscope.recipes.snell.text_units import (
     CLASSIFICATION,
+    OUTLIER,
     TextConfig,
     demand_labels,
+    text_deviations,
     train_corpora,
 )
 from attnscope.runs.result import Measurement, Result
@@ -125,22 +126,15 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     return {"table11": chart}
 
 
-def logistic(pool: Pool) -> Decision:
-    """Decide snell.logistic: proxy and regression agree equally well with the uniform probe."""
-    rows = {row.dataset: row for row in pool.select("difference", way="text")}
-    evidence = {
-        name: {
-            short: pool.values(short, name, way="text")[0]
-            for short in ("A(beta_uf,beta_px)", "A(beta_uf,beta_log)", "A(beta_px,beta_log)")
-        }
-        | {"difference": interval_of(row)}
-        for name, row in rows.items()
-    }
-    deciding = [row for name, row in rows.items() if name != OUTLIER]
-    if len(deciding) < pool.needed(4):
-        return undecided(f"needs four classification corpora, has {len(deciding)}", evidence)
-    verdict = all_of([about_equal(interval_of(row), MARGIN) for row in deciding])
-    return Decision(verdict, evidence, deviations(pool, list(rows)))
-
-
-CLAIMS = {"snell.logistic": logistic}
+_SHOWN = ("A(beta_uf,beta_px)", "A(beta_uf,beta_log)", "A(beta_px,beta_log)")
+CLAIMS = {
+    "snell.logistic": Claim(
+        Cells("difference", given={"way": "text"}, aside=(OUTLIER,)),
+        (
+            *(Part(name, name) for name in _SHOWN),
+            Part("difference", "difference", about_equal, MARGIN),
+        ),
+        Needs(datasets=4),
+        deviation=text_deviations,
+    )
+}

@@ -15,6 +15,8 @@ from typing import Any
 
 from pydantic import Field
 
+from attnscope.claims.pool import Pool
+from attnscope.claims.table import corpus_deviations, least
 from attnscope.data.corpus import Corpus
 from attnscope.data.text import Text, open_text
 from attnscope.errors import UsageError
@@ -44,6 +46,10 @@ TRANSLATION = ("multi30k-de-en", "multi30k-en-de", "tatoeba-de-en", "tatoeba-en-
 REFERENCE, COMPARISONS, UNIFORM, PROXY = 20, (13, 14, 15, 16, 17), 12, 0
 # The authors train the proxy of the corpora with longer texts more slowly.
 _PROXY_RATES = {"imdb": 5e-5, "yelp": 5e-5, "amazon": 5e-5}
+
+
+# A.9 calls this corpus an outlier; it is shown and decides nothing.
+OUTLIER = "sms"
 
 
 class TextConfig(CorporaSettings):
@@ -81,6 +87,24 @@ class TextConfig(CorporaSettings):
     def parts(self) -> list[str]:
         """Corpora, and word vectors if there are any."""
         return super().parts + [Path(self.vectors).name] * bool(self.vectors)
+
+
+FULL_SIZE = least(
+    TextConfig,
+    "steps",
+    "hidden",
+    "embedding",
+    "translation_steps",
+    "translation_hidden",
+    "examples",
+)
+"""What a run must have to decide a claim."""
+
+
+def text_deviations(pool: Pool, datasets: Sequence[str]) -> str:
+    """Return how corpora and embeddings differ from the paper's."""
+    vectors = pool.config().get("vectors") or "random, as in the released code"
+    return corpus_deviations(datasets, f"embeddings: {vectors}")
 
 
 @dataclass(frozen=True)
