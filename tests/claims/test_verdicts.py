@@ -50,4 +50,4 @@ def test_a_measurement_among_the_evidence_keeps_its_interval_and_the_papers_numb
     own = judge([RESULT], {"mine/one": {"mine.better": MINE}})[-1]
     stored = json.loads(json.dumps(own.as_json()))["evidence"]
     assert stored == {"sst": {"value": 2.0, "low": 1.0, "high": 3.0, "n": 9, "published": 4.5}}
-    assert sentence(own.evidence) == "sst: 2 (1 to 3), paper 4.5"
+    assert sentence(own.evidence) == "sst: 2 (1 to 3; paper 4.5)"

@@ -38,13 +38,21 @@ def told(value: Any) -> str:
     if isinstance(value, Interval):
         return ranged(value)
     if isinstance(value, Measurement):
-        paper = "" if value.published is None else f", paper {number(value.published)}"
-        return ranged(interval_of(value)) + paper
+        return _measured(value)
     if isinstance(value, Mapping):
         return ", ".join(_named(key, part) for key, part in value.items())
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(told(part) for part in value)}]"
     return number(value)
+
+
+def _measured(row: Measurement) -> str:
+    """Return a measurement with the paper's number, in all its digits: "28 (paper 39.24)"."""
+    own = ranged(interval_of(row))
+    if row.published is None:
+        return own
+    paper = f"paper {row.published:g}"
+    return f"{own[:-1]}; {paper})" if own.endswith(")") else f"{own} ({paper})"
 
 
 def _named(key: object, value: Any) -> str:
