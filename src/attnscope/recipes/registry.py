@@ -1,4 +1,4 @@
-"""All recipes: those of the four papers, and the user's own files.
+"""All recipes: those of the papers, and the user's own files.
 
 Each paper's package lists its recipes as a plain table, so that listing them imports no torch. A
 user's file becomes the recipe ``own/<file name>`` once the user names it; no result, unit or other
@@ -14,12 +14,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from attnscope.claims.papers import PAPERS
 from attnscope.errors import UsageError, suggestion
-from attnscope.recipes.aitken import RECIPES as AITKEN
 from attnscope.recipes.entry import Entry
-from attnscope.recipes.snell import RECIPES as SNELL
-from attnscope.recipes.sunlu import RECIPES as SUNLU
-from attnscope.recipes.tutek import RECIPES as TUTEK
 
 OWN = "own"
 _own: dict[str, Entry] = {}
@@ -27,7 +24,8 @@ _own: dict[str, Entry] = {}
 
 def entries() -> tuple[Entry, ...]:
     """Return the recipes of the papers, then the user's own that were named in this process."""
-    return (*SNELL, *SUNLU, *TUTEK, *AITKEN, *_own.values())
+    packages = [import_module(f"attnscope.recipes.{paper}") for paper in PAPERS]
+    return (*(entry for package in packages for entry in package.RECIPES), *_own.values())
 
 
 def find(name: str) -> Entry:
