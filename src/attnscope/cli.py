@@ -114,8 +114,8 @@ def run(
 
     module = module_of(entry)
     shown = getattr(module, "SHOWN", {})
-    names = module.HEADLINE or list(dict.fromkeys(row.name for row in done.result.measurements))
-    rows = headline(done.result.measurements, names, shown)
+    names = module.HEADLINE or list(dict.fromkeys(row.name for row in done.result.numbers))
+    rows = headline(done.result.numbers, names, shown)
     console.print(headline_table(rows, f"{entry.name}: {entry.title}", shown))
     print_verdicts(console, judged)
     console.print(f"Result: {done.folder / 'result.json'}", markup=False, soft_wrap=True)

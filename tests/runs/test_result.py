@@ -37,7 +37,7 @@ def result(*measurements: Measurement) -> Result:
 def test_written_result_has_the_fields_of_the_schema(tmp_path):
     result().write(tmp_path)
     written = json.loads((tmp_path / "result.json").read_text())
-    assert written["schema"] == 1
+    assert written["schema"] == 2
     assert {"recipe", "scale", "config", "environment", "seconds", "measurements"} < set(written)
     assert written["measurements"] == [
         {
@@ -76,7 +76,7 @@ def test_zero_is_a_number():
     "damage",
     [
         lambda content: content[: len(content) // 2],
-        lambda content: content.replace('"schema": 1', '"schema": 2'),
+        lambda content: content.replace('"schema":2', '"schema":3'),
         lambda content: content.replace('"value"', '"valeu"'),
         lambda content: content.replace("19.9", '"nineteen"'),
         lambda content: content.replace('"full"', '"huge"'),

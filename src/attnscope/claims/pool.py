@@ -25,7 +25,7 @@ class Pool:
         by_key = {
             (row.name, row.dataset, row.split, tuple(sorted(row.axes.items())), row.seeds): row
             for result in self.results
-            for row in result.measurements
+            for row in result.numbers
         }
         return tuple(by_key.values())
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 from attnscope.claims.verdicts import Predicate
 from attnscope.recipes.entry import Entry
 from attnscope.recipes.kit.lab import Lab, Logged
-from attnscope.runs.result import Measurement, Result
+from attnscope.runs.result import Record, Result
 from attnscope.runs.spec import Settings
 from attnscope.runs.unit import UnitFolder
 from attnscope.training.registry import read_unit
@@ -45,7 +45,7 @@ class RecipeModule(Protocol):
     HEADLINE: Sequence[str]
     CLAIMS: Mapping[str, Predicate]
 
-    def measure(self, config: Any, lab: Lab) -> list[Measurement]:
+    def measure(self, config: Any, lab: Lab) -> Sequence[Record]:
         """Train what is needed and measure it."""
 
     def draw(self, result: Result, units: Sequence[Logged]) -> Charts:

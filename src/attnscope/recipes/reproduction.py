@@ -92,7 +92,7 @@ def _recipe(
         if recipe in claim.recipes:
             yield from _claim(claim)
     for result in found:
-        rows = headline(result.measurements, module_of(entry).HEADLINE)
+        rows = headline(result.numbers, module_of(entry).HEADLINE)
         settings = ", ".join(f"{key}={value}" for key, value in result.config.items())
         of = f" on {result.part}" if result.part else ""
         yield f"<details><summary>Measurements and settings{of}</summary>\n"

@@ -14,10 +14,13 @@ import torch
 from attnscope.errors import UsageError, WorkspaceError
 from attnscope.figures.save import figures_available, save
 from attnscope.recipes.entry import Entry
+from attnscope.recipes.measures import measures_of
 from attnscope.recipes.recipe import Lab, module_of, read_logged
 from attnscope.recipes.registry import find
+from attnscope.runs.convert import convert
 from attnscope.runs.environment import environment
-from attnscope.runs.result import Result, read_result
+from attnscope.runs.measures import check_declared
+from attnscope.runs.result import Measurement, Result, read_result
 from attnscope.runs.spec import read_settings, usage_errors
 from attnscope.training.engine.workers import Workers
 from attnscope.training.progress import Progress, Silent
@@ -88,7 +91,7 @@ def run(
     started = time.monotonic()
     with usage_errors(entry.name), Workers(workspace, count) as workers:
         lab = Lab(workers, place, progress or Silent())
-        measurements = module.measure(config, lab)
+        records = module.measure(config, lab)
     result = Result(
         recipe=entry.name,
         part=getattr(config, "part", ""),
@@ -96,9 +99,14 @@ def run(
         config=config.model_dump(mode="json"),
         environment=environment(place),
         seconds=round(time.monotonic() - started, 1),
-        measurements=tuple(measurements),
+        measurements=tuple(record for record in records if isinstance(record, Measurement)),
+        pictures=tuple(record for record in records if not isinstance(record, Measurement)),
         units=tuple(lab.used),
     )
+    measures = measures_of(module)
+    if measures is not None:
+        declared = convert(result)
+        check_declared(measures, (*declared.measurements, *declared.pictures), entry.name)
     folder = workspace / result.place
     result.write(folder)
     figures, notice = draw(folder)

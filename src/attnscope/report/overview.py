@@ -72,7 +72,7 @@ def _headline(result: Result, module: RecipeModule | None) -> list[Measurement]:
     if module is None:
         return list(result.measurements[:40])
     shown = getattr(module, "SHOWN", {})
-    return headline(result.measurements, module.HEADLINE, shown)
+    return headline(result.numbers, module.HEADLINE, shown)
 
 
 def _rows(result: Result, first: Sequence[Measurement]) -> tuple[list[list[Any]], int]:

@@ -35,10 +35,38 @@ def write_bytes(path: Path, content: bytes) -> None:
         ) from error
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write ``value`` as indented JSON; keys keep their order."""
-    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+def write_json(path: Path, value: Any, width: int = 0) -> None:
+    """Write ``value`` as indented JSON; keys keep their order.
+
+    Parameters
+    ----------
+    width
+        Longest line for a list or an object two levels down or deeper; 0 for one line a value.
+        Lists of numbers and strings always stand on one line then.
+    """
+    if width:
+        text = _compact(value, width, 0)
+    else:
+        text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
     write_bytes(path, (text + "\n").encode())
+
+
+def _compact(value: Any, width: int, depth: int) -> str:
+    flat = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    parts = value.values() if isinstance(value, dict) else value
+    if (
+        not isinstance(value, (list, dict))
+        or (depth > 1 and len(flat) <= width)
+        or (isinstance(value, list) and not any(isinstance(part, (list, dict)) for part in parts))
+    ):
+        return flat
+    lines = [_compact(part, width, depth + 1) for part in parts]
+    if isinstance(value, dict):
+        keys = [json.dumps(key, ensure_ascii=False) for key in value]
+        lines = [f"{key}:{line}" for key, line in zip(keys, lines, strict=True)]
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    inside = f",\n{' ' * (depth + 1)}".join(lines)
+    return f"{opening}\n{' ' * (depth + 1)}{inside}\n{' ' * depth}{closing}"
 
 
 def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:

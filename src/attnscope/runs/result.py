@@ -1,57 +1,39 @@
-"""``result.json``: what a recipe measured, with intervals, seeds and the paper's own figure."""
+"""``result.json``: the measurements and pictures of a finished run, with its settings.
+
+Schema 2 keeps matrices, planes and curves as `attnscope.runs.pictures`. Schema 1, which kept them
+as many measurements, is still read, with a warning; `attnscope.runs.convert` rewrites it.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, TypeVar
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    field_validator,
-    model_serializer,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from attnscope.errors import WorkspaceError
+from attnscope.errors import UsageError, WorkspaceError
 from attnscope.runs.atomic import read_json, write_json
+from attnscope.runs.measurement import Measurement, headline, measured, select
+from attnscope.runs.pictures import Curve, Matrix, Picture, Plane, Point, Record
 
+__all__ = [
+    "Curve",
+    "Matrix",
+    "Measurement",
+    "Picture",
+    "Plane",
+    "Point",
+    "Record",
+    "Result",
+    "headline",
+    "measured",
+    "read_result",
+    "select",
+]
 
-class Measurement(BaseModel):
-    """One measured number; ``None`` for a bound that cannot be had (one seed, say)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str
-    dataset: str
-    split: str = "val"
-    axes: dict[str, str | int | float] = Field(default_factory=dict)
-    found: dict[str, str | int | float] = Field(
-        default_factory=dict,
-        description="what came out with the number, such as the step it was found at; two "
-        "measurements that differ in nothing else are of the same thing",
-    )
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    n: int
-    seeds: tuple[int, ...] = ()
-    published: float | None = None
-
-    @model_serializer(mode="wrap")
-    def _without_nothing_found(self, handler: Any) -> dict[str, Any]:
-        written: dict[str, Any] = handler(self)
-        if not written.get("found"):
-            written.pop("found", None)
-        return written
-
-    @field_validator("value", "low", "high", "published", mode="after")
-    @classmethod
-    def _finite_or_none(cls, value: float | None) -> float | None:
-        # JSON has no NaN, and an undefined number must not look like a measured one.
-        return None if value is not None and not math.isfinite(value) else value
+P = TypeVar("P", Matrix, Plane, Curve)
 
 
 class Result(BaseModel):
@@ -59,7 +41,7 @@ class Result(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
-    schema_: Literal[1] = Field(default=1, alias="schema")
+    schema_: Literal[2] = Field(default=2, alias="schema")
     recipe: str
     part: str = Field("", description="which of several runs of the recipe, say on which corpus")
     scale: Literal["full", "quick"]
@@ -67,11 +49,47 @@ class Result(BaseModel):
     environment: dict[str, Any]
     seconds: float
     measurements: tuple[Measurement, ...]
+    pictures: tuple[Picture, ...] = ()
     units: tuple[str, ...] = ()
 
+    @model_validator(mode="after")
+    def _each_picture_once(self) -> Result:
+        keys = Counter(map(_key, self.pictures))
+        twice = [key for key, count in keys.items() if count > 1]
+        if twice:
+            raise ValueError(f"there are two pictures {twice[0][0]!r} of {twice[0][1]!r}")
+        return self
+
+    @cached_property
+    def numbers(self) -> tuple[Measurement, ...]:
+        """The measurements, and the points of all curves."""
+        curves = [picture for picture in self.pictures if isinstance(picture, Curve)]
+        points = [point for curve in curves for point in curve.measurements()]
+        return (*self.measurements, *points)
+
     def select(self, name: str, dataset: str | None = None, **axes: Any) -> list[Measurement]:
-        """Return the measurements of a name whose data set and axes are as given."""
-        return select(self.measurements, name, dataset, **axes)
+        """Return the numbers of a name whose data set and axes are as given.
+
+        The points of a curve are among them, with x as one of their axes.
+        """
+        return select(self.numbers, name, dataset, **axes)
+
+    def select_pictures(
+        self, kind: type[P], name: str, dataset: str | None = None, /, **axes: Any
+    ) -> list[P]:
+        """Return the pictures of a kind and a name whose data set and axes are as given."""
+        own = [picture for picture in self.pictures if isinstance(picture, kind)]
+        return select(own, name, dataset, **axes)
+
+    def picture(self, kind: type[P], name: str, dataset: str | None = None, /, **axes: Any) -> P:
+        """Return the one picture of a kind and a name whose data set and axes are as given."""
+        found = self.select_pictures(kind, name, dataset, **axes)
+        if len(found) != 1:
+            asked = ", ".join(f"{key}={value}" for key, value in axes.items())
+            at = f" with {asked}" if asked else ""
+            what = f"{kind.__name__.lower()} {name!r} of {dataset or 'any data set'}{at}"
+            raise UsageError(f"{self.place} has {len(found) or 'no'} {what}; one is needed.")
+        return found[0]
 
     @property
     def place(self) -> str:
@@ -80,86 +98,30 @@ class Result(BaseModel):
 
     def write(self, folder: Path) -> None:
         """Write ``result.json`` into a folder."""
-        write_json(folder / "result.json", self.model_dump(mode="json", by_alias=True))
+        content = self.model_dump(mode="json", by_alias=True)
+        write_json(folder / "result.json", content, width=_WIDTH)
 
 
-@runtime_checkable
-class _Ranged(Protocol):
-    """A value with the ends of its interval, and what it rests on."""
-
-    @property
-    def value(self) -> float: ...
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-    @property
-    def n(self) -> int: ...
+# A measurement is one line of the file, and so is a row of a matrix.
+_WIDTH = 600
 
 
-def measured(
-    name: str,
-    dataset: str,
-    interval: _Ranged,
-    axes: Mapping[str, str | int | float] | None = None,
-    seeds: Iterable[int] = (),
-    published: float | None = None,
-    found: Mapping[str, str | int | float] | None = None,
-) -> Measurement:
-    """Return an interval as a measurement."""
-    return Measurement(
-        name=name,
-        dataset=dataset,
-        axes=dict(axes or {}),
-        found=dict(found or {}),
-        value=interval.value,
-        low=interval.low,
-        high=interval.high,
-        n=interval.n,
-        seeds=tuple(seeds),
-        published=published,
-    )
+def _key(picture: Matrix | Plane | Curve) -> tuple[Any, ...]:
+    axes = tuple(sorted(picture.axes.items(), key=str))
+    return picture.name, picture.dataset, picture.split, axes, picture.seeds
 
 
 def read_result(path: Path) -> Result:
-    """Read a ``result.json``, or say why it is none."""
+    """Read a ``result.json``, or raise an error that names the first thing wrong with it."""
+    content = read_json(path)
+    if isinstance(content, dict) and content.get("schema") == 1:
+        content = {**content, "schema": 2}
     try:
-        return Result.model_validate(read_json(path))
-    except ValueError as error:
-        raise WorkspaceError(f"{path} is not a result of attnscope: {error}") from error
-
-
-def select(
-    measurements: Iterable[Measurement], name: str, dataset: str | None = None, **axes: Any
-) -> list[Measurement]:
-    """Return the measurements of a name whose data set and axes are as given."""
-    return [
-        row
-        for row in measurements
-        if row.name == name
-        and dataset in (None, row.dataset)
-        and all(row.axes.get(key) == value for key, value in axes.items())
-    ]
-
-
-def headline(
-    measurements: Iterable[Measurement],
-    names: Sequence[str],
-    shown: Mapping[str, Any] | None = None,
-) -> list[Measurement]:
-    """Return the measurements of some names, in their order; of a curve, its last step.
-
-    Parameters
-    ----------
-    shown
-        Axes (and ``split``) that a row must not contradict: of several ways to compute a table,
-        the one that is put first.
-    """
-    last: dict[tuple[Any, ...], Measurement] = {}
-    for row in measurements:
-        known = {"split": row.split, **row.axes}
-        fits = all(known.get(key, value) == value for key, value in (shown or {}).items())
-        if row.name in names and fits:
-            fixed = tuple((key, value) for key, value in row.axes.items() if key != "step")
-            last[row.name, row.dataset, row.split, fixed] = row
-    return sorted(last.values(), key=lambda row: names.index(row.name))
+        return Result.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        at = ".".join(str(part) for part in first["loc"])
+        reason = first["msg"].removeprefix("Value error, ")
+        raise WorkspaceError(
+            f"{path} is not a result of attnscope: {at + ': ' if at else ''}{reason}."
+        ) from error

@@ -24,7 +24,7 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     datasets = dict.fromkeys(measured)
     charts: dict[str, Any] = {}
     for name in datasets:
-        rows = [row for row in result.measurements if row.dataset == name and row.split == "val"]
+        rows = [row for row in result.numbers if row.dataset == name and row.split == "val"]
         charts[f"agreement-{name}"] = _agreements(rows, name)
         panels = [
             _figure2(rows, performance)
