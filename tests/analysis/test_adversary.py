@@ -10,6 +10,7 @@ import pytest
 import torch
 from scipy.spatial.distance import jensenshannon
 
+from attnscope.analysis import adversary
 from attnscope.analysis.adversary import Search, find_adversaries
 from attnscope.data.batch import Example, collate
 from attnscope.errors import UsageError
@@ -131,3 +132,17 @@ def test_a_search_without_a_step_is_one_sentence(given, reviews):
     model = given([[1.0]] * 9, [0.0] * 9, [[0.0], [1.0]])
     with pytest.raises(UsageError, match="at least one restart and one step"):
         find_adversaries(model, reviews, Search(steps=0))
+
+
+def test_restarts_are_kept_apart_by_the_mean_over_all_ordered_pairs():
+    # Published code: the mean of the K × K matrix of JSD between restarts, its diagonal included.
+    stream = torch.Generator().manual_seed(0)
+    weights = torch.rand(5, 2, 1, 1, 4, dtype=torch.float64, generator=stream).softmax(-1)
+    rows = weights[:, :, 0, 0].numpy()
+    expected = [
+        np.mean([[divergence(p, q) for q in rows[:, text]] for p in rows[:, text]])
+        for text in range(2)
+    ]
+    pairs = adversary._pairs(5, torch.device("cpu"))
+    found = adversary._apart(weights, pairs, torch.ones(2, 4, dtype=torch.bool))
+    assert found.tolist() == pytest.approx(expected)

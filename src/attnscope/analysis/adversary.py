@@ -51,7 +51,8 @@ class Search:
     penalty
         Weight of what the output moves beyond ε.
     diversity
-        Weight of the mean JSD between restarts, which keeps them apart.
+        Weight of the JSD between restarts, which keeps them apart: its mean over all K × K ordered
+        pairs, in which a restart's 0 from itself counts, as in the published code.
     seed
         Decides the noise, together with the example's id.
     """
@@ -221,6 +222,6 @@ def _pairs(restarts: int, device: torch.device) -> Int[Tensor, "2 pair"]:
 def _apart(
     weights: Weights, pairs: Int[Tensor, "2 pair"], mask: Bool[Tensor, "batch inp"]
 ) -> Float[Tensor, " batch"]:
-    """Return each instance's mean JSD between its restarts, 0 where there is but one."""
+    """Return each instance's mean JSD over the K × K ordered pairs of restarts, K of them 0."""
     one, other = weights[pairs[0]], weights[pairs[1]]
-    return _divergence(one, other, mask).sum(0) / max(1, pairs.shape[1])
+    return 2 * _divergence(one, other, mask).sum(0) / len(weights) ** 2
