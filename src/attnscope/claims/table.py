@@ -38,7 +38,7 @@ from attnscope.data.known import GENERATED, definitions
 from attnscope.runs.result import Measurement
 
 Given = Mapping[str, Any]
-"""Values of axes, of ``dataset`` and of ``split``; a tuple gives several choices."""
+"""Values of axes, of ``name``, ``dataset`` and ``split``; a tuple gives several choices."""
 
 Rule = Callable[..., Verdict]
 Bound = float | Callable[[Measurement], float]
@@ -63,19 +63,19 @@ class Cell:
     given: Given = field(default_factory=dict)
     label: str = ""
 
-    def select(self, name: str, **given: Any) -> list[Measurement]:
+    def select(self, name: str, /, **given: Any) -> list[Measurement]:
         """Return the cell's measurements of a name; ``axis=None`` lifts the cell's own choice."""
         wanted = {**self.given, **given}
         return [row for row in self.pool.named(name) if fits(row, wanted)]
 
-    def one(self, name: str, **given: Any) -> Measurement:
+    def one(self, name: str, /, **given: Any) -> Measurement:
         """Return the latest measurement of a name, or raise `NotMeasured`."""
         rows = self.select(name, **given)
         if not rows or rows[-1].value is None:
             raise NotMeasured(name)
         return rows[-1]
 
-    def value(self, name: str, **given: Any) -> float:
+    def value(self, name: str, /, **given: Any) -> float:
         """Return the value of `one`."""
         found = self.one(name, **given).value
         assert found is not None  # `one` has looked
@@ -362,7 +362,7 @@ def fits(row: Measurement, given: Given) -> bool:
 
 
 def _known(row: Measurement) -> dict[str, Any]:
-    return {"dataset": row.dataset, "split": row.split, **row.axes}
+    return {"name": row.name, "dataset": row.dataset, "split": row.split, **row.axes}
 
 
 def _choices(value: Any) -> tuple[Any, ...]:
