@@ -80,10 +80,11 @@ def test_every_folder_has_its_place_in_the_order():
     assert {layer(module_name(path)) for path in in_folders()} <= set(LAYERS)
 
 
-@pytest.mark.parametrize("path", in_folders(), ids=module_name)
-def test_no_module_imports_from_a_folder_below_its_own(path):
-    module = module_name(path)
-    assert violations(module, imports_of(path)) == []
+def test_no_module_imports_from_a_folder_below_its_own():
+    found = [
+        wrong for path in in_folders() for wrong in violations(module_name(path), imports_of(path))
+    ]
+    assert found == []
 
 
 def test_errors_import_nothing_of_the_package():

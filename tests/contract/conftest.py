@@ -7,7 +7,6 @@ here is noticed (`test_every_kind_of_model_is_under_contract`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 from random import Random
 from typing import Literal
 
@@ -94,27 +93,39 @@ def _examples(source: Source) -> list[Example]:
     return examples
 
 
+# Every pair of values of two columns stands in some row, as far as it is valid: dropout acts
+# between layers.
+_SEQ2SEQ = """
+    lstm  1  summed    shared    1  1  0.0  tanh
+    lstm  1  summed    separate  2  2  0.5  relu
+    lstm  3  averaged  shared    1  2  0.0  linear
+    lstm  3  averaged  separate  2  1  0.5  tanh
+    gru   1  averaged  shared    2  1  0.5  relu
+    gru   1  averaged  separate  1  2  0.0  linear
+    gru   3  summed    shared    2  2  0.0  relu
+    gru   3  summed    separate  1  1  0.0  tanh
+    lstm  1  averaged  shared    2  2  0.5  linear
+"""
+
+
 def _seq2seq() -> list[Case]:
-    variants = product(["lstm", "gru"], [1, 3], ["summed", "averaged"], ["shared", "separate"])
-    return [
-        Case(
-            f"seq2seq-{cell}-{heads}-{join}-{embeddings}",
-            Seq2SeqSpec(
-                embedding=6, hidden=8, cell=cell, heads=heads, join=join, embeddings=embeddings
-            ),
-            COPYING,
+    cases = []
+    for row in _SEQ2SEQ.strip().splitlines():
+        cell, heads, join, embeddings, layers, directions, dropout, readout = row.split()
+        spec = Seq2SeqSpec(
+            embedding=6,
+            hidden=8,
+            cell=cell,
+            heads=int(heads),
+            join=join,
+            embeddings=embeddings,
+            layers=int(layers),
+            directions=int(directions),
+            dropout=float(dropout),
+            readout=readout,
         )
-        for cell, heads, join, embeddings in variants
-    ] + [
-        Case(
-            f"translator-{readout}",
-            Seq2SeqSpec(
-                embedding=6, hidden=8, layers=2, directions=2, dropout=0.5, readout=readout
-            ),
-            COPYING,
-        )
-        for readout in ("relu", "linear")
-    ]
+        cases.append(Case("-".join(["seq2seq", *row.split()]), spec, COPYING))
+    return cases
 
 
 # Snell's, sunlu's and tutek's encoders and attentions, and what can be chosen of them.
@@ -187,15 +198,21 @@ def _proxies() -> list[Case]:
 
 def _encoder_decoders() -> list[Case]:
     # VED has no site, and no score of a position.
-    attention = {"dot": DotAttention(), "learned": LearnedAttention(key=4)}
+    dot, learned = DotAttention(), LearnedAttention(key=4)
+    variants = [
+        (AED(attention=dot), "gru"),
+        (AED(attention=learned), "lstm"),
+        (AED(attention=dot), "ugrnn"),
+        (AO(attention=dot), "gru"),
+        (AO(attention=learned), "gru"),
+    ]
     return [
         Case(
-            f"{name}-{kind}",
-            EncoderDecoderSpec(architecture=architecture(attention=rule), hidden=8),
+            f"{architecture.kind}-{architecture.attention.kind}-{cell}",
+            EncoderDecoderSpec(architecture=architecture, cell=cell, hidden=8),
             COPYING,
         )
-        for name, architecture in (("aed", AED), ("ao", AO))
-        for kind, rule in attention.items()
+        for architecture, cell in variants
     ]
 
 
@@ -217,13 +234,22 @@ MODELS: dict[str, list[Case]] = {
     "proxy": _proxies(),
     "transformer": _transformers(),
 }
-_CASES = [case for cases in MODELS.values() for case in cases]
+CASES = [case for cases in MODELS.values() for case in cases]
+# Double precision for every model, single precision for one of each kind.
+IN_PRECISION = [(case, torch.float64) for case in CASES]
+IN_PRECISION += [(cases[0], torch.float32) for cases in MODELS.values()]
 
 
-@pytest.fixture(params=_CASES, ids=lambda case: case.name)
-def case(request) -> Case:
-    """Each model in turn."""
-    return request.param
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give a test each model, in the precisions it asks for."""
+    asked = {"case", "dtype"} & set(metafunc.fixturenames)
+    if asked == {"case", "dtype"}:
+        names = [f"{case.name}-{str(dtype).partition('.')[2]}" for case, dtype in IN_PRECISION]
+        metafunc.parametrize(("case", "dtype"), IN_PRECISION, ids=names)
+    elif asked == {"case"}:
+        metafunc.parametrize("case", CASES, ids=[case.name for case in CASES])
+    elif asked == {"dtype"}:
+        metafunc.parametrize("dtype", [torch.float32, torch.float64], ids=["single", "double"])
 
 
 @pytest.fixture(params=MODELS["classifier"], ids=lambda case: case.name)
@@ -232,10 +258,10 @@ def classifying(request) -> Case:
     return request.param
 
 
-@pytest.fixture(params=[torch.float32, torch.float64], ids=["float32", "float64"])
-def dtype(request) -> torch.dtype:
-    """Each precision in turn."""
-    return request.param
+@pytest.fixture
+def turn(case: Case) -> int:
+    """The number of a model in the list, for what models take in turn."""
+    return CASES.index(case)
 
 
 @pytest.fixture

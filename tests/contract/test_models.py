@@ -25,20 +25,16 @@ def test_every_kind_of_model_is_under_contract(listed_models):
     assert listed_models.keys() == kinds
 
 
-def test_every_model_keeps_the_contract(case, dtype):
-    report = check_model(case.build(dtype), collate(case.examples))
+def test_every_model_keeps_the_contract_and_is_left_without_gradients(case, dtype):
+    model = case.build(dtype)
+    report = check_model(model, collate(case.examples))
     assert report.ok, f"\n{report}"
+    assert all(parameter.grad is None for parameter in model.parameters())
 
 
 def test_every_model_keeps_the_contract_on_equal_lengths(case):
     report = check_model(case.build(torch.float64), collate([case.examples[0]] * 3))
     assert report.ok, f"\n{report}"
-
-
-def test_checking_a_model_leaves_no_gradient_behind(case):
-    model = case.build(torch.float64)
-    check_model(model, collate(case.examples))
-    assert all(parameter.grad is None for parameter in model.parameters())
 
 
 class OwnModel(nn.Module):
@@ -171,8 +167,8 @@ def test_a_users_own_model_can_keep_the_contract(dtype):
         (LosesAnInputPosition, "one row per output and per input position"),
     ],
 )
-def test_a_broken_promise_is_named(model_class, promise, dtype):
-    assert promise in broken_promises(own(model_class, dtype), UNEQUAL)
+def test_a_broken_promise_is_named(model_class, promise):
+    assert promise in broken_promises(own(model_class), UNEQUAL)
 
 
 @pytest.mark.parametrize("model_class", [IgnoresTheMask, LeaksPadding])

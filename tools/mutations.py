@@ -1,0 +1,302 @@
+"""Mutation check: which of a fixed list of single-line mutations do the tests catch?
+
+``draw`` lists mutations of lines that occur exactly once in a tree; ``keep`` leaves those whose line
+occurs exactly once in another tree too, so that one list applies before and after a restructuring.
+``check`` applies each to a copy of a tree and runs the tests that may notice it: those of the
+mutated module, of its folder, and those that import it. A mutation is caught when a test fails.
+
+    python tools/mutations.py draw OLD > drawn.csv
+    python tools/mutations.py keep drawn.csv NEW > tools/mutations.csv
+    python tools/mutations.py check OLD tools/mutations.csv --jobs 2 > before.csv
+    python tools/mutations.py check NEW tools/mutations.csv --jobs 2 > after.csv
+    python tools/mutations.py compare before.csv after.csv
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import csv
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import Queue
+
+FIELDS = ["id", "folder", "line", "mutated"]
+# Mutations per folder, before those are left out whose line a restructuring has changed.
+QUOTA = {
+    "runs": 20,
+    "data": 30,
+    "models": 30,
+    "theory": 20,
+    "scores": 20,
+    "training": 30,
+    "analysis": 32,
+    "claims": 20,
+    "figures": 12,
+    "recipes": 60,
+    "report": 24,
+}
+SECONDS = 1200  # for the tests of one mutation; a mutation that hangs them is caught
+_COMPARE = {
+    ast.Lt: ("<", "<="),
+    ast.LtE: ("<=", "<"),
+    ast.Gt: (">", ">="),
+    ast.GtE: (">=", ">"),
+    ast.Eq: ("==", "!="),
+    ast.NotEq: ("!=", "=="),
+}
+_BINARY = {ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "/"), ast.Div: ("/", "*")}
+_WORDS = {"min": "max", "max": "min", "any": "all", "all": "any", "sum": "mean", "mean": "sum"}
+
+
+def mutations_of(source: str) -> Iterator[tuple[str, str]]:
+    """Yield (line, mutated line), both stripped, for every place that can be mutated."""
+    lines = source.splitlines()
+    tree = ast.parse(source)
+    annotations = {
+        inner
+        for node in ast.walk(tree)
+        for inner in ast.walk(getattr(node, "annotation", None) or ast.Pass())
+    }
+    for node in ast.walk(tree):
+        if node in annotations:
+            continue
+        for line, start, end, new in _places(node, lines):
+            text = lines[line]
+            # Offsets of ast count bytes; a line with other letters is left out.
+            if text.isascii():
+                yield text.strip(), (text[:start] + new + text[end:]).strip()
+
+
+def _places(node: ast.AST, lines: list[str]) -> Iterator[tuple[int, int, int, str]]:
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARE:
+        yield from _between(node.left, node.comparators[0], _COMPARE[type(node.ops[0])], lines)
+    elif isinstance(node, ast.BinOp) and type(node.op) in _BINARY and not _is_text(node):
+        yield from _between(node.left, node.right, _BINARY[type(node.op)], lines)
+    elif isinstance(node, ast.BoolOp):
+        word = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
+        yield from _between(node.values[0], node.values[1], word, lines)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr in _WORDS and node.func.end_lineno is not None:
+            end = node.func.end_col_offset or 0
+            start = end - len(node.func.attr)
+            yield node.func.end_lineno - 1, start, end, _WORDS[node.func.attr]
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield node.lineno - 1, node.col_offset, node.operand.col_offset, ""
+    elif isinstance(node, ast.Constant) and type(node.value) is int and node.value in (0, 1, 2):
+        yield node.lineno - 1, node.col_offset, node.end_col_offset or 0, str(node.value + 1)
+
+
+def _is_text(node: ast.BinOp) -> bool:
+    """Return whether an operation joins texts, lists or paths: mutated, it could but crash."""
+    text = ast.unparse(node)
+    return bool(re.search(r"""["'[]|path|folder|workspace|place""", text))
+
+
+def _between(
+    left: ast.expr, right: ast.expr, words: tuple[str, str], lines: list[str]
+) -> Iterator[tuple[int, int, int, str]]:
+    if left.end_lineno != right.lineno or left.end_col_offset is None:
+        return
+    gap = lines[right.lineno - 1][left.end_col_offset : right.col_offset]
+    at = gap.find(words[0])
+    if at >= 0:
+        start = left.end_col_offset + at
+        yield right.lineno - 1, start, start + len(words[0]), words[1]
+
+
+def _modules(tree: Path) -> list[Path]:
+    return sorted((tree / "src/attnscope").rglob("*.py"))
+
+
+def _count_lines(tree: Path) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for path in _modules(tree):
+        found.update(line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+    return found
+
+
+def draw(tree: Path) -> list[dict[str, str]]:
+    """Return mutations of a tree, drawn with a fixed seed, at most one per line."""
+    counts = _count_lines(tree)
+    by_folder: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for path in _modules(tree):
+        folder = path.relative_to(tree / "src/attnscope").parts[0]
+        for line, mutated in mutations_of(path.read_text(encoding="utf-8")):
+            if counts[line] == 1 and mutated != line:
+                by_folder[folder][line].append(mutated)
+    rows: list[dict[str, str]] = []
+    rng = random.Random(20260)
+    for folder, wanted in QUOTA.items():
+        lines = sorted(by_folder[folder])
+        for line in sorted(rng.sample(lines, min(wanted, len(lines)))):
+            mutated = rng.choice(by_folder[folder][line])
+            rows.append({"folder": folder, "line": line, "mutated": mutated})
+    rng.shuffle(rows)  # A check that is stopped early has seen every folder.
+    return [{"id": str(number), **row} for number, row in enumerate(rows)]
+
+
+def keep(rows: list[dict[str, str]], tree: Path) -> list[dict[str, str]]:
+    """Return the mutations whose line occurs exactly once in a tree."""
+    counts = _count_lines(tree)
+    return [row for row in rows if counts[row["line"]] == 1]
+
+
+# Tests of other folders that promise something about a folder.
+_WIDER = {
+    "recipes": ("test_every_recipe", "recipes"),
+    "claims": ("recipes",),
+    "models": ("contract",),
+    "scores": ("contract",),
+}
+
+
+def tests_for(tree: Path, module: Path) -> list[str]:
+    """Return the test files for a module: its own first, its folder's, those that import it."""
+    inside = module.relative_to(tree / "src/attnscope")
+    dotted = re.escape(".".join(["attnscope", *inside.with_suffix("").parts]))
+    own = tree / "tests" / inside.parent / f"test_{inside.name}"
+    tests = sorted((tree / "tests").rglob("test_*.py"))
+    tests = [t for t in tests if not {"browser", "reliability"} & set(t.parts)]
+    near = [t for t in tests if t.parent == own.parent]
+    importing = [t for t in tests if re.search(rf"\b{dotted}\b", t.read_text(encoding="utf-8"))]
+    wide = [t for t in tests if set(_WIDER.get(inside.parts[0], ())) & {t.stem, t.parent.name}]
+    ordered = dict.fromkeys([*([own] if own.exists() else []), *importing, *near, *wide])
+    return [str(path.relative_to(tree)) for path in ordered]
+
+
+def _failures(tree: Path, files: list[str]) -> set[str]:
+    """Return the ids of the tests that fail first."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=no"]
+    environment = os.environ | {"PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1"}
+    try:
+        done = subprocess.run(
+            [*command, "-rfE", *files],
+            cwd=tree,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return {"(hangs)"}
+    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    return set(failed) or ({"(crashes)"} if done.returncode else set())
+
+
+def check(tree: Path, rows: list[dict[str, str]], jobs: int) -> Iterator[dict[str, str]]:
+    """Yield for each mutation the test that catches it, or "" where none does."""
+    copies: Queue[Path] = Queue()
+    with tempfile.TemporaryDirectory() as scratch:
+        for number in range(jobs):
+            copy = Path(scratch) / str(number)
+            for part in ("src", "tests", "examples", "docs", "tools", "results"):
+                if (tree / part).exists():
+                    shutil.copytree(tree / part, copy / part)
+            for name in ("pyproject.toml", "README.md", "CONTRIBUTING.md", "Makefile"):
+                shutil.copy(tree / name, copy / name)
+            copies.put(copy)
+
+        def one(row: dict[str, str]) -> dict[str, str]:
+            copy = copies.get()
+            try:
+                return {**row, "caught": _caught(copy, row)}
+            finally:
+                copies.put(copy)
+
+        with ThreadPoolExecutor(jobs) as pool:
+            yield from pool.map(one, rows)
+
+
+def _caught(copy: Path, row: dict[str, str]) -> str:
+    for module in _modules(copy):
+        source = module.read_text(encoding="utf-8")
+        stripped = [line.strip() for line in source.splitlines()]
+        if row["line"] in stripped:
+            break
+    else:
+        return "(line not found)"
+    lines = source.splitlines(keepends=True)
+    at = stripped.index(row["line"])
+    lines[at] = lines[at].replace(row["line"], row["mutated"])
+    files = tests_for(copy, module)
+    module.write_text("".join(lines), encoding="utf-8")
+    try:
+        failed = _failures(copy, files)
+    finally:
+        module.write_text(source, encoding="utf-8")
+    return min(failed, default="")
+
+
+def main() -> None:
+    """Run one of the three commands."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    drawing = commands.add_parser("draw")
+    drawing.add_argument("tree", type=Path)
+    keeping = commands.add_parser("keep")
+    keeping.add_argument("list", type=Path)
+    keeping.add_argument("tree", type=Path)
+    checking = commands.add_parser("check")
+    checking.add_argument("tree", type=Path)
+    checking.add_argument("list", type=Path)
+    checking.add_argument("--jobs", type=int, default=2)
+    checking.add_argument("--only", default="", help="ids, as 0-49 or 3,7")
+    comparing = commands.add_parser("compare")
+    comparing.add_argument("before", type=Path)
+    comparing.add_argument("after", type=Path)
+    given = parser.parse_args()
+    if given.command == "draw":
+        _write(draw(given.tree), FIELDS)
+    elif given.command == "keep":
+        _write(keep(_read(given.list), given.tree), FIELDS)
+    elif given.command == "check":
+        rows = [row for row in _read(given.list) if _wanted(int(row["id"]), given.only)]
+        _write(check(given.tree.resolve(), rows, given.jobs), [*FIELDS, "caught"])
+    else:
+        _compare(_read(given.before), _read(given.after))
+
+
+def _read(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _write(rows: Iterable[dict[str, str]], fields: list[str]) -> None:
+    writer = csv.DictWriter(sys.stdout, fields, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow(row)
+        sys.stdout.flush()
+
+
+def _wanted(number: int, only: str) -> bool:
+    if not only:
+        return True
+    ranges = [part.partition("-") for part in only.split(",")]
+    return any(int(low) <= number <= int(high or low) for low, _, high in ranges)
+
+
+def _compare(before: list[dict[str, str]], after: list[dict[str, str]]) -> None:
+    old, new = ({row["id"]: row for row in rows} for rows in (before, after))
+    both = [key for key in old if key in new]
+    lost = [key for key in both if old[key]["caught"] and not new[key]["caught"]]
+    print(f"{len(both)} mutations in both")
+    print(f"caught before: {sum(bool(old[key]['caught']) for key in both)}")
+    print(f"caught after:  {sum(bool(new[key]['caught']) for key in both)}")
+    for key in lost:
+        print(f"lost {key} ({new[key]['folder']}): {new[key]['line']} -> {new[key]['mutated']}")
+    sys.exit(bool(lost))
+
+
+if __name__ == "__main__":
+    main()
