@@ -1,7 +1,7 @@
 """Mutation check: which of a fixed list of single-line mutations do the tests catch?
 
-``draw`` lists mutations of lines that occur exactly once in a tree; ``keep`` leaves those whose line
-occurs exactly once in another tree too, so that one list applies before and after a restructuring.
+``draw`` lists mutations of lines that occur exactly once in a tree; ``keep`` leaves those whose
+line occurs once in another tree too, so that one list applies before and after a restructuring.
 ``check`` applies each to a copy of a tree and runs the tests that may notice it: those of the
 mutated module, of its folder, and those that import it. A mutation is caught when a test fails.
 
