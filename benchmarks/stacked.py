@@ -22,7 +22,7 @@ from classifier import CELL, keep_memory
 
 from attnscope.data.sequence_tasks import OneToOne
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
-from attnscope.training.engine.groups import train_together
+from attnscope.training.engine.groups import train_group
 from attnscope.training.loop import train_unit
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import AitkenAdam
@@ -94,7 +94,7 @@ def one_by_one(work: list[Unit], workspace: Path) -> list[float]:
 def as_one(work: list[Unit], workspace: Path) -> list[float]:
     """Train units as one program; return the same."""
     clock = Clock(work[0].device)
-    train_together(work, workspace, clock, checkpoint_seconds=float("inf"))
+    train_group(work, workspace, clock, checkpoint_seconds=float("inf"))
     return clock.seconds[1:]
 
 

@@ -72,14 +72,6 @@ def test_lambda_is_a_buffer_beside_the_weights_and_divides_as_the_number_does(sp
     assert found.equal(whole / number)
 
 
-@pytest.mark.parametrize("spec", [DotProduct(), Additive(hidden=4)])
-def test_a_program_is_the_attention_without_lambda(spec):
-    programs = [spec.model_copy(update={"scale": s}).program() for s in (0.1, 1, 20.0, "root")]
-    assert programs == [programs[0]] * 4
-    own = spec.model_copy(update={"query": InstanceQuery()})
-    assert own.program() != programs[0]
-
-
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 @pytest.mark.parametrize("bias", ["on", "off"])
 @pytest.mark.parametrize("output_bias", ["on", "off"])

@@ -241,22 +241,25 @@ def test_without_a_generator_nothing_is_dropped():
 
 
 @pytest.mark.parametrize(
-    ("encoder", "dropout", "devices"),
+    ("encoder", "dropout", "vectorised", "recurrent"),
     [
-        (WordStates(), 0.0, {"cpu", "cuda"}),
-        (Affine(), 0.0, {"cpu", "cuda"}),
-        (Concat(encoder=Affine()), 0.0, {"cpu", "cuda"}),
-        (WordStates(), 0.5, {"cpu", "cuda"}),
-        (Recurrent(), 0.5, {"cuda"}),
-        (Recurrent(layers=2), 0.0, {"cuda"}),
-        (Residual(encoder=Recurrent()), 0.0, {"cuda"}),
-        (Recurrent(layers=2, dropout=0.5), 0.0, set()),
-        (Recurrent(cell="gru"), 0.0, set()),
-        (Concat(encoder=Recurrent(cell="gru")), 0.0, set()),
+        (WordStates(), 0.0, True, False),
+        (Affine(), 0.0, True, False),
+        (Concat(encoder=Affine()), 0.0, True, False),
+        (WordStates(), 0.5, True, False),
+        (Recurrent(), 0.5, True, True),
+        (Recurrent(layers=2), 0.0, True, True),
+        (Residual(encoder=Recurrent()), 0.0, True, True),
+        (Recurrent(layers=2, dropout=0.5), 0.0, False, True),
+        (Recurrent(cell="gru"), 0.0, False, True),
+        (Concat(encoder=Recurrent(cell="gru")), 0.0, False, True),
     ],
 )
-def test_units_train_as_one_program_where_their_encoder_can(encoder, dropout, devices):
-    assert ClassifierSpec(encoder=encoder, dropout=dropout).stackable_on == devices
+def test_a_classifier_is_vectorised_and_recurrent_if_its_encoder_is(
+    encoder, dropout, vectorised, recurrent
+):
+    spec = ClassifierSpec(encoder=encoder, dropout=dropout)
+    assert (spec.vectorised, spec.recurrent) == (vectorised, recurrent)
 
 
 LSTM = Recurrent(hidden=2, directions=1, layers=2)

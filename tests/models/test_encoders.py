@@ -17,7 +17,6 @@ from attnscope.models.encoders import (
     Recurrent,
     Residual,
     WordStates,
-    one_of_several,
 )
 
 LENGTHS = torch.tensor([3, 5, 1])
@@ -135,28 +134,3 @@ def test_dropout_between_layers_comes_from_the_generator():
 )
 def test_an_encoder_is_read_back_with_all_that_it_wraps(spec):
     assert EncoderSpec.model_validate(spec.model_dump(mode="json")) == spec
-
-
-@pytest.mark.parametrize(
-    "spec", [LSTM, Recurrent(hidden=3, directions=1, layers=2), Concat(encoder=LSTM)]
-)
-def test_an_encoder_made_to_be_stacked_gives_the_same_states_with_the_same_parameters(spec):
-    encoder = built(spec)
-    other = one_of_several(encoder)
-    assert [name for name, _ in other.named_parameters()] == [*dict(encoder.named_parameters())]
-    for one, same in zip(encoder.parameters(), other.parameters(), strict=True):
-        assert one is same
-    torch.testing.assert_close(read(other)[REAL], read(encoder)[REAL], rtol=0, atol=1e-12)
-
-
-def test_an_encoder_is_left_as_it_is_by_making_one_to_be_stacked():
-    encoder = built(LSTM)
-    before = read(encoder)
-    other = one_of_several(encoder)
-    assert read(encoder).equal(before)
-    assert encoder.way is not other.way
-
-
-def test_a_gru_made_to_be_stacked_says_that_it_cannot():
-    with pytest.raises(UsageError, match="an encoder has a GRU: train its units one by one"):
-        read(one_of_several(built(Recurrent(hidden=3, cell="gru"))))

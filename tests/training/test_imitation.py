@@ -15,9 +15,10 @@ from attnscope.models.attentions import Additive
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Uniform
-from attnscope.training.engine.groups import groups, train_together
+from attnscope.training.engine.grouping import groups
+from attnscope.training.engine.groups import train_group
 from attnscope.training.imitation import Imitation, imitated
-from attnscope.training.loop import load_model, train_unit
+from attnscope.training.loop import load_model, model_loader, train_unit
 from attnscope.training.objective import total
 from attnscope.training.optimizer import Sgd
 from attnscope.training.registry import read_unit
@@ -45,7 +46,7 @@ def test_the_term_is_equation_6_on_the_base_units_predictions_and_attention(work
     base = load_model(BASE, BASE.folder(workspace), "best")
     model = MODEL.build(SOURCE, 0)
     trace, other = model.trace(BATCH), base.trace(BATCH)
-    term = Imitation(base=BASE, divergence=0.7).ready(workspace, "cpu")
+    term = Imitation(base=BASE, divergence=0.7).ready(model_loader(workspace, "cpu"))
     expected = 0.0
     for row, length in enumerate(BATCH.input_lengths.tolist()):
         p, q = (t.logits[row, 0].softmax(-1).tolist() for t in (trace, other))
@@ -63,7 +64,7 @@ def test_the_bases_weights_are_made_ready_once(workspace, monkeypatch):
     monkeypatch.setattr(
         torch.nn.RNNBase, "_apply", lambda self, *rest: (moved.append(self), apply(self, *rest))[1]
     )
-    term = Imitation(base=BASE).ready(workspace, "cpu")
+    term = Imitation(base=BASE).ready(model_loader(workspace, "cpu"))
     model = MODEL.build(SOURCE, 0).double()
     term(model, BATCH, model.trace(BATCH), stream())
     made = len(moved)
@@ -73,14 +74,14 @@ def test_the_bases_weights_are_made_ready_once(workspace, monkeypatch):
 
 def test_a_model_that_is_its_base_pays_nothing_and_gains_nothing(workspace):
     base = load_model(BASE, BASE.folder(workspace), "best")
-    term = Imitation(base=BASE, divergence=1.0).ready(workspace, "cpu")
+    term = Imitation(base=BASE, divergence=1.0).ready(model_loader(workspace, "cpu"))
     assert term(base, BATCH, base.trace(BATCH), stream()) == 0
 
 
 def test_training_moves_attention_away_while_predictions_stay(workspace):
     base = load_model(BASE, BASE.folder(workspace), "best")
     model = MODEL.build(SOURCE, 0)  # At the base itself the slope is 0.
-    term = Imitation(base=BASE, divergence=1.0).ready(workspace, "cpu")
+    term = Imitation(base=BASE, divergence=1.0).ready(model_loader(workspace, "cpu"))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
     for _ in range(40):
         optimizer.zero_grad()
@@ -92,7 +93,7 @@ def test_training_moves_attention_away_while_predictions_stay(workspace):
 
 
 def test_only_the_imitator_gets_gradients(workspace):
-    term = Imitation(base=BASE, divergence=1.0).ready(workspace, "cpu")
+    term = Imitation(base=BASE, divergence=1.0).ready(model_loader(workspace, "cpu"))
     model = MODEL.build(SOURCE, 0)
     total([term], model, model.trace(BATCH), stream()).backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
@@ -103,7 +104,7 @@ def test_the_base_attends_as_it_was_trained_to(tmp_path):
     even = TRAINING.model_copy(update={"attention": {"cross": Uniform()}})
     base = BASE.model_copy(update={"training": even})
     train_unit(base, tmp_path)
-    term = Imitation(base=base, divergence=1.0).ready(tmp_path, "cpu")
+    term = Imitation(base=base, divergence=1.0).ready(model_loader(tmp_path, "cpu"))
     model = load_model(base, base.folder(tmp_path), "best")
     assert term(model, BATCH, model.trace(BATCH, {"cross": Uniform()}), stream()) == 0
 
@@ -127,15 +128,15 @@ def test_a_unit_with_an_imitation_is_read_back_as_itself(workspace):
     unit = imitator(divergence=0.1)
     assert read_unit(unit.config()) == unit
     # The loaded model is no setting.
-    ready = unit.training.objective[0].ready(workspace, "cpu")
+    ready = unit.training.objective[0].ready(model_loader(workspace, "cpu"))
     assert ready.model_dump() == unit.training.objective[0].model_dump()
 
 
 def test_a_base_that_is_not_trained_is_one_sentence(tmp_path, workspace):
     with pytest.raises(WorkspaceError, match=r"keyword-6-classifier-seed3-.* train it first"):
-        Imitation(base=BASE).ready(tmp_path, "cpu")
+        Imitation(base=BASE).ready(model_loader(tmp_path, "cpu"))
     model = MODEL.build(SOURCE, 0)
-    with pytest.raises(UsageError, match=r"was not loaded: call ready\(workspace, device\)"):
+    with pytest.raises(UsageError, match=r"was not loaded: call ready\("):
         Imitation(base=BASE)(model, BATCH, model.trace(BATCH), stream())
 
 
@@ -169,15 +170,15 @@ def test_on_a_gpu_imitators_of_one_base_are_a_group_and_on_a_cpu_none():
     bases = [BASE, BASE.model_copy(update={"seed": 4})]
     units = [imitator(base=base, divergence=x) for base in bases for x in (0.0, 0.5, 2.0)]
     placed = [on_a_gpu(unit) for unit in units]
-    assert groups(placed, 1) == [placed[:3], placed[3:]]
-    assert groups(units, 1) == [[unit] for unit in units]
+    assert groups(placed) == [placed[:3], placed[3:]]
+    assert groups(units) == [[unit] for unit in units]
 
 
 def test_imitators_of_a_base_that_cannot_run_beside_them_make_no_group():
     gru = MODEL.model_copy(update={"encoder": Recurrent(hidden=3, cell="gru")})
     base = BASE.model_copy(update={"model": gru})
     units = [on_a_gpu(imitator(base=base, divergence=x)) for x in (0.0, 0.5)]
-    assert groups(units, 1) == [[unit] for unit in units]
+    assert groups(units) == [[unit] for unit in units]
 
 
 def three_imitators():
@@ -193,7 +194,7 @@ def test_imitators_of_one_program_are_those_trained_one_by_one(tmp_path):
     units = three_imitators()
     for place in ("together", "alone"):
         train_unit(BASE, tmp_path / place)
-    assert train_together(units, tmp_path / "together") == [None] * 3
+    assert train_group(units, tmp_path / "together") == [None] * 3
     ends = []
     for unit in units:
         alone = train_unit(unit, tmp_path / "alone").load_weights("last")[1]
@@ -210,7 +211,7 @@ def test_imitators_in_a_cuda_graph_have_the_numbers_of_the_cpu(tmp_path):
     here = three_imitators()
     there = [on_a_gpu(unit) for unit in here]
     for units in (here, there):
-        assert train_together(units, tmp_path) == [None] * 3
+        assert train_group(units, tmp_path) == [None] * 3
     for one, other in zip(here, there, strict=True):
         expected, found = (u.folder(tmp_path).load_weights("last")[1] for u in (one, other))
         for name, weights in expected.items():

@@ -150,20 +150,16 @@ class AttentionSpec(Spec):
     def build(self, width: int) -> Attention:
         """Return the attention over states of a width."""
 
-    def program(self) -> AttentionSpec:
-        """Return it without λ, which every attention holds as a buffer (see `ModelSpec`)."""
-        return self.model_copy(update={"scale": 1.0})
-
     def divisor(self, width: int) -> float:
         """Return λ for keys of a width."""
         return width**0.5 if self.scale == "root" else float(self.scale)
 
 
 class Attention(nn.Module, ABC):
-    """What all attentions offer.
+    """Attention over the states of a text.
 
-    λ is a buffer, so that models which differ in it run as one program, and no part of the weights.
-    It is exact until it is moved to the model's precision.
+    λ is a buffer and not part of the weights, so that stacked models may differ in it. It is exact
+    until it is moved to the model's precision.
     """
 
     divisor: Float[Tensor, ""]

@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import ClassVar
 
 from torch import nn
 
 from attnscope.data.source import Source
 from attnscope.runs.spec import Spec
 
-Devices = frozenset[str]
-EVERYWHERE, GPU, NOWHERE = frozenset({"cpu", "cuda"}), frozenset({"cuda"}), frozenset[str]()
-
 
 class ModelSpec(Spec):
-    """Root of the models that a configuration can name."""
+    """Root of the models that a configuration can name.
+
+    A model that says that it is ``vectorised`` may be trained together with others that have the
+    same settings: units of several seeds are then one `torch.func.vmap` (`training.engine`).
+    """
+
+    # Dotted names of the settings in which vectorised models may differ: those that a model keeps
+    # as numbers in its buffers, which are stacked like parameters.
+    varying: ClassVar[tuple[str, ...]] = ()
 
     @property
-    def stackable_on(self) -> Devices:
-        """The devices on which units train as one program (`attnscope.training.engine.groups`).
+    def vectorised(self) -> bool:
+        """Whether several models may run under `torch.func.vmap`; off unless a model opts in.
 
-        They can where a model is plain tensor operations with no randomness but that of `dropped`.
+        Such a model is plain tensor operations, without control flow on data, and its only
+        randomness is `dropped`; `Recurrence` counts as plain.
         """
-        return NOWHERE
+        return False
 
-    def program(self) -> ModelSpec:
-        """Return what all models that run as one program with this one have in common.
-
-        That is the spec without the settings that a model holds as numbers in its buffers: they are
-        stacked like parameters, and so may differ. By default there are none.
-        """
-        return self
+    @property
+    def recurrent(self) -> bool:
+        """Whether it has a `Recurrence`: PyTorch's own LSTM or GRU."""
+        return False
 
     @abstractmethod
     def build(self, source: Source, seed: int) -> nn.Module:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from jaxtyping import Float
 from pydantic import Field, SerializeAsAny
@@ -22,7 +22,7 @@ from attnscope.data.randomness import seeded
 from attnscope.data.source import Source
 from attnscope.errors import UsageError
 from attnscope.models.attentions import Additive, AttentionSpec
-from attnscope.models.base import Devices, ModelSpec
+from attnscope.models.base import ModelSpec
 from attnscope.models.dropout import Randomness, dropped
 from attnscope.models.embedding import Embeddings, RandomEmbeddings
 from attnscope.models.encoders import Choice, EncoderSpec, Recurrent
@@ -55,6 +55,7 @@ class ClassifierSpec(ModelSpec):
     acts on the embeddings and on the context, in training (sunlu).
     """
 
+    varying: ClassVar[tuple[str, ...]] = ("attention.scale",)  # λ, a buffer of every attention
     kind: Literal["classifier"] = "classifier"
     embedding: int = Field(300, ge=1)
     vectors: SerializeAsAny[Embeddings] = RandomEmbeddings()
@@ -64,18 +65,19 @@ class ClassifierSpec(ModelSpec):
     dropout: float = Field(0.0, ge=0, lt=1, description="of embeddings and context, in training")
 
     @property
-    def stackable_on(self) -> Devices:
-        """Where the encoder is."""
-        return self.encoder.stackable_on
+    def vectorised(self) -> bool:
+        """Whether its encoder may run under vmap."""
+        return self.encoder.vectorised
 
-    def program(self) -> ClassifierSpec:
-        """Return it without its attention's λ."""
-        return self.model_copy(update={"attention": self.attention.program()})
+    @property
+    def recurrent(self) -> bool:
+        """Whether its encoder has a `Recurrence`."""
+        return self.encoder.recurrent
 
     def build(self, source: Source, seed: int) -> Classifier:
         """Return the model, initialised from the unit's seed."""
         if source.boundaries is not None:
-            raise UsageError(f"{source.dataset} has no labels: a classifier writes no sequences.")
+            raise UsageError(f"{source.dataset} has no labels; use a translation model.")
         with seeded("model", seed):
             table = self.vectors.table(source.input_words, self.embedding)
             return Classifier(self, table, len(source.output_words))

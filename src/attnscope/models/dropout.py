@@ -1,4 +1,4 @@
-"""Dropout whose masks come from an explicit place, and are the same on every device.
+"""Dropout with explicit masks, the same on every device.
 
 One model in training draws them from a generator as it goes. Vmapped models cannot draw: they take,
 in the same order, masks drawn before the step (`attnscope.training.engine.dropout_masks`).
@@ -15,8 +15,9 @@ from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
 from attnscope.data.batch import moved
+from attnscope.errors import UsageError
 
-# From a shape and a rate to where numbers are kept.
+# From a shape and a rate to a mask that is True where numbers are kept.
 Masks = Callable[[torch.Size, float], Tensor]
 Randomness = torch.Generator | Masks
 
@@ -39,7 +40,7 @@ _LANES = 4  # 16-bit numbers in one draw of 64 bits; drawing them one by one tak
 
 
 def masks_from(generator: torch.Generator) -> Masks:
-    """Return what draws masks from a generator, False with the probability of the rate."""
+    """Return a function that draws masks from a generator, False with the probability ``rate``."""
 
     def drawn(shape: torch.Size, rate: float) -> Tensor:
         count = shape.numel()
@@ -55,16 +56,16 @@ _BITS = 62  # of a key
 
 
 def keys_from(randomness: Randomness, count: int) -> Int[Tensor, " count"]:
-    """Return keys for numbers that are counted rather than drawn (`counter_uniform`).
+    """Return keys for counter-based random numbers (`counter_uniform`).
 
-    Their bits are a mask like any other, so that they come from wherever masks come from.
+    Their bits are a mask like any other, so that vmapped models can be given them too.
     """
     bits = _masks(randomness)(torch.Size((count, _BITS)), 0.5)
     return (bits.long() << torch.arange(_BITS, device=bits.device)).sum(-1)
 
 
 def masks_given(row: Bool[Tensor, " number"]) -> Masks:
-    """Return what gives out masks that were drawn before and stand in a row, one after another."""
+    """Return a function that gives out masks drawn before, which follow each other in a row."""
     left = row
 
     def given(shape: torch.Size, rate: float) -> Tensor:
@@ -74,3 +75,8 @@ def masks_given(row: Bool[Tensor, " number"]) -> Masks:
         return mask
 
     return given
+
+
+def no_masks(shape: torch.Size, rate: float) -> Tensor:
+    """Raise: a term asked for randomness that no dry run recorded."""
+    raise UsageError("A vectorised term may only draw at every step, or never.")

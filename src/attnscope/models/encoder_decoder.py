@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -25,7 +25,7 @@ from attnscope.data.randomness import seeded
 from attnscope.data.source import Source
 from attnscope.errors import UsageError, suggestion
 from attnscope.models.architectures import AED, Architecture, Start
-from attnscope.models.base import EVERYWHERE, Devices, ModelSpec
+from attnscope.models.base import ModelSpec
 from attnscope.models.cells import CELLS, CellName
 from attnscope.models.dropout import Randomness
 from attnscope.models.intervention import AttentionRule
@@ -49,6 +49,7 @@ class EncoderDecoderSpec(ModelSpec):
     the trace's embeddings.
     """
 
+    vectorised: ClassVar[bool] = True
     kind: Literal["encoder-decoder"] = "encoder-decoder"
     architecture: SerializeAsAny[Architecture] = AED()
     cell: CellName = "gru"
@@ -58,11 +59,6 @@ class EncoderDecoderSpec(ModelSpec):
     teacher_forcing: Literal["on", "off"] = Field(
         "on", description="off: the decoder reads its own most probable words"
     )
-
-    @property
-    def stackable_on(self) -> Devices:
-        """Several units train as one program."""
-        return EVERYWHERE
 
     def build(self, source: Source, seed: int) -> EncoderDecoder:
         """Return the model, initialised from the unit's seed."""

@@ -8,10 +8,7 @@ states (tutek Eq. 2, 3).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from copy import deepcopy
-from itertools import chain
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -19,10 +16,8 @@ from pydantic import Field, SerializeAsAny, model_validator
 from torch import Tensor, nn
 
 from attnscope.errors import UsageError
-from attnscope.models.base import EVERYWHERE, GPU, NOWHERE, Devices
-from attnscope.models.dropout import Randomness, dropped
+from attnscope.models.dropout import Randomness
 from attnscope.models.recurrence import Cell, Recurrence
-from attnscope.models.stacked_lstm import padded_states
 from attnscope.runs.spec import Spec
 
 Words = Float[Tensor, "batch inp embedding"]
@@ -39,9 +34,14 @@ class EncoderSpec(Spec):
         """Return the encoder of embeddings of a width."""
 
     @property
-    def stackable_on(self) -> Devices:
-        """Where several models with it run as one program: it must be plain tensor operations."""
-        return NOWHERE
+    def vectorised(self) -> bool:
+        """Whether models with it may run under vmap; see `ModelSpec`."""
+        return False
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether it has a `Recurrence`."""
+        return False
 
 
 class Encoder(nn.Module, ABC):
@@ -66,16 +66,12 @@ class Encoder(nn.Module, ABC):
 class WordStates(EncoderSpec):
     """h = e: the states are the embeddings (sunlu's DP and AD)."""
 
+    vectorised: ClassVar[bool] = True
     kind: Literal["words"] = "words"
 
     def build(self, width: int) -> Encoder:
         """Return the encoder, which has no parameters."""
         return WordsEncoder(width)
-
-    @property
-    def stackable_on(self) -> Devices:
-        """It computes nothing."""
-        return EVERYWHERE
 
 
 class WordsEncoder(Encoder):
@@ -93,6 +89,7 @@ class WordsEncoder(Encoder):
 class Affine(EncoderSpec):
     """h = M e + b (sunlu's DP-A); the code has the bias, the analysis has none."""
 
+    vectorised: ClassVar[bool] = True
     kind: Literal["affine"] = "affine"
     hidden: int = Field(100, ge=1)
     bias: Choice = "on"
@@ -100,11 +97,6 @@ class Affine(EncoderSpec):
     def build(self, width: int) -> Encoder:
         """Return the map, as PyTorch initialises it."""
         return AffineEncoder(width, self.hidden, self.bias == "on")
-
-    @property
-    def stackable_on(self) -> Devices:
-        """It is one product."""
-        return EVERYWHERE
 
 
 class AffineEncoder(Encoder):
@@ -126,13 +118,6 @@ class AffineEncoder(Encoder):
         return directions @ self.map.weight
 
 
-# What is done to the matrices of a recurrence after PyTorch has drawn them.
-_STARTS: dict[str, Callable[[Tensor], object]] = {
-    "default": lambda weight: None,
-    "orthogonal": nn.init.orthogonal_,
-}
-
-
 class Recurrent(EncoderSpec):
     """Layers of LSTM or GRU; by default snell's (§2.4), whose 256 units are per direction.
 
@@ -140,6 +125,7 @@ class Recurrent(EncoderSpec):
     layers; sunlu's DP-L starts from orthogonal matrices.
     """
 
+    recurrent: ClassVar[bool] = True
     kind: Literal["recurrent"] = "recurrent"
     hidden: int = Field(256, ge=1)
     cell: Cell = "lstm"
@@ -157,50 +143,22 @@ class Recurrent(EncoderSpec):
     def build(self, width: int) -> Encoder:
         """Return the layers."""
         layers = _Layers(self.cell, width, self.hidden, self.directions, self.layers, self.dropout)
-        for parameter in layers.parameters():
-            if parameter.ndim == 2:
-                _STARTS[self.initial](parameter)
+        if self.initial == "orthogonal":
+            for parameter in layers.parameters():
+                if parameter.ndim == 2:
+                    nn.init.orthogonal_(parameter)
         return layers
 
     @property
-    def stackable_on(self) -> Devices:
-        """An LSTM on a GPU; on a CPU PyTorch's own way, which reads no padding, is the faster one.
-
-        With dropout between layers it is not: masks of packed texts are those of no padded ones.
-        """
-        return GPU if self.cell == "lstm" and not self.dropout else NOWHERE
-
-
-Way = Callable[[Recurrence, Words, Lengths, Randomness | None], States]
-
-
-def _packed(layers: Recurrence, words: Words, lengths: Lengths, given: Randomness | None) -> States:
-    return layers(words, lengths, None, given)[0]
-
-
-def _padded(layers: Recurrence, words: Words, lengths: Lengths, given: Randomness | None) -> States:
-    states = padded_states(layers.layer, words, lengths)
-    for layer in layers.upper:
-        states = padded_states(layer, dropped(states, layers.dropout, given), lengths)
-    return states
+    def vectorised(self) -> bool:
+        """Whether it may run under vmap: an LSTM without dropout between packed layers."""
+        return self.cell == "lstm" and not self.dropout
 
 
 class _Layers(Recurrence, Encoder):
-    way: Way = staticmethod(_packed)
-
     def read(self, words: Words, lengths: Lengths, generator: Randomness | None = None) -> States:
         """Return the top layer's states, 0 at padding."""
-        return self.way(self, words, lengths, generator)
-
-
-def one_of_several(model: nn.Module) -> nn.Module:
-    """Return a model with the very same parameters, whose recurrences can be stacked."""
-    tensors = chain(model.parameters(), model.buffers())
-    same = deepcopy(model, {id(tensor): tensor for tensor in tensors})
-    for module in same.modules():
-        if isinstance(module, _Layers):
-            module.way = _padded
-    return same
+        return self(words, lengths, None, generator)[0]
 
 
 class Concat(EncoderSpec):
@@ -214,9 +172,14 @@ class Concat(EncoderSpec):
         return _Concat(self.encoder.build(width), width)
 
     @property
-    def stackable_on(self) -> Devices:
-        """Where the encoder inside is."""
-        return self.encoder.stackable_on
+    def vectorised(self) -> bool:
+        """Whether the encoder inside may run under vmap."""
+        return self.encoder.vectorised
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether the encoder inside has a `Recurrence`."""
+        return self.encoder.recurrent
 
 
 class _Concat(Encoder):
@@ -247,9 +210,14 @@ class Residual(EncoderSpec):
         return _Residual(encoder)
 
     @property
-    def stackable_on(self) -> Devices:
-        """Where the encoder inside is."""
-        return self.encoder.stackable_on
+    def vectorised(self) -> bool:
+        """Whether the encoder inside may run under vmap."""
+        return self.encoder.vectorised
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether the encoder inside has a `Recurrence`."""
+        return self.encoder.recurrent
 
 
 class _Residual(Encoder):

@@ -2,8 +2,8 @@
 
 At an evaluated step k the model has had k updates. A checkpoint of step k is taken after its
 evaluation and before its update, once its loss is known to be finite. Whatever is interrupted, the
-log and the scores up to the last checkpoint stand, and going on from it gives the bytes that an
-uninterrupted run gives.
+log and the scores up to the last checkpoint stand, and resuming from it gives the bytes of an
+uninterrupted run.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from torch import nn
 from attnscope.data.batch import Batch
 from attnscope.data.randomness import generator
 from attnscope.data.source import Source
-from attnscope.errors import DamagedFile, NonFiniteLoss, UsageError, suggestion
+from attnscope.errors import DamagedFile, NonFiniteLoss, UsageError, WorkspaceError, suggestion
 from attnscope.runs.environment import environment
 from attnscope.runs.tensors import Arrays
 from attnscope.runs.unit import UnitFolder
 from attnscope.training.evaluation import evaluate, example_arrays, kept_scores
-from attnscope.training.objective import Term, total
+from attnscope.training.objective import LoadModel, Term, total
 from attnscope.training.optimizer import optimizer_arrays, restore_optimizer
 from attnscope.training.unit import Unit, best_step, log_column, score_file
 
@@ -50,12 +50,12 @@ def train_unit(
     wait: bool = False,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> UnitFolder:
-    """Train a unit, or go on where it stopped, or do nothing if it is finished.
+    """Train a unit, or resume it, or do nothing if it is finished.
 
     Parameters
     ----------
     report
-        Called with the number of steps done since the last call.
+        Called with the number of steps made since the last call.
     note
         Called with a sentence when a damaged file is found.
     wait
@@ -63,17 +63,18 @@ def train_unit(
     """
     folder = unit.folder(workspace)
     with folder.lock(wait=wait), repeatable(unit.device):
-        if made_ready(unit, folder, note):
-            objective = [term.ready(workspace, unit.device) for term in unit.training.objective]
-            _Run(unit, folder, objective, report, note, checkpoint_seconds).go()
+        if prepare_folder(unit, folder, note):
+            load = model_loader(workspace, unit.device)
+            objective = [term.ready(load) for term in unit.training.objective]
+            _Run(unit, folder, objective, report, note, checkpoint_seconds).train()
             folder.finish()
         else:
             report(unit.training.steps)
     return folder
 
 
-def made_ready(unit: Unit, folder: UnitFolder, note: Note) -> bool:
-    """Make a unit's folder ready to train in; return False if the unit is finished."""
+def prepare_folder(unit: Unit, folder: UnitFolder, note: Note) -> bool:
+    """Prepare a unit's folder for training; return False if the unit is finished."""
     done, complaints = folder.finished()
     for sentence in complaints:
         note(sentence)
@@ -88,12 +89,12 @@ def made_ready(unit: Unit, folder: UnitFolder, note: Note) -> bool:
 
 @lru_cache(maxsize=4)
 def _examples(source: Source, count: int, split: str, device: str) -> Batch:
-    # Units of one program, and those that a process trains in turn, are evaluated on the same ones.
+    # Units of one group, and those that a process trains in turn, share the evaluation examples.
     return source.evaluation_batch(count, split).to(device)
 
 
 class UnitRun:
-    """What one unit in training keeps, whoever makes its updates."""
+    """A unit in training: its model, log, scores and checkpoints, but not its updates."""
 
     def __init__(self, unit: Unit, folder: UnitFolder) -> None:
         self.unit, self.folder = unit, folder
@@ -107,24 +108,24 @@ class UnitRun:
         self.saved_step: int | None = None
 
     def stream(self, step: int) -> torch.Generator:
-        """Return what a step's dropout, and terms that are random, are drawn from."""
+        """Return the generator of a step's dropout and random terms."""
         return generator("training", self.unit.seed, step)
 
     def begin(self) -> None:
-        """Keep the examples whose scores will be kept."""
+        """Store the examples whose scores will be stored."""
         for split, batch in self.examples.items():
             stored = batch.rows(slice(self.unit.training.stored))
             self.folder.save_scores(score_file(split), example_arrays(stored))
 
     def restore(self, step: int, state: Arrays) -> None:
-        """Go on from a checkpoint; the optimiser's part is left to whoever has it."""
+        """Restore a checkpoint, without the optimiser's state."""
         _load_weights(self.model, {k[6:]: v for k, v in state.items() if k.startswith("model.")})
         self.rows = self._log_until(step)
         self.seen = state["losses"].tolist()
         self.saved_step = step
 
     def has_log(self, step: int, note: Note) -> bool:
-        """Return whether the log has every row up to a step; it is of no use if it lacks any."""
+        """Return whether the log has every row up to a step."""
         evaluated = [number for number in self.unit.training.schedule if number <= step]
         if [row["step"] for row in self._log_until(step)] == evaluated:
             return True
@@ -137,14 +138,14 @@ class UnitRun:
         except DamagedFile:
             return []
 
-    def look_at(self, losses: Sequence[float], step: int) -> None:
-        """Take the losses of the steps just before this one; one that is no number raises."""
+    def take_losses(self, losses: Sequence[float], step: int) -> None:
+        """Add the losses of the steps just before this one; one that is not finite raises."""
         for offset, value in enumerate(losses):
             self.demand_finite(value, step - len(losses) + offset)
         self.seen += losses
 
     def demand_finite(self, loss: float, step: int) -> None:
-        """Raise `NonFiniteLoss` if a loss is no number."""
+        """Raise `NonFiniteLoss` if a loss is not finite."""
         if math.isfinite(loss):
             return
         kept = "no checkpoint was due before it"
@@ -156,7 +157,7 @@ class UnitRun:
         )
 
     def evaluate(self, step: int) -> None:
-        """Measure the model, and keep its scores, its row of the log, and the best weights."""
+        """Evaluate the model; store its scores, its row of the log, and the best weights."""
         training_loss = sum(self.seen) / len(self.seen) if self.seen else None
         self.seen = []
         started = time.monotonic()
@@ -174,14 +175,14 @@ class UnitRun:
         self.folder.write_log(self.rows)
 
     def checkpoint(self, step: int, optimizer: Arrays) -> None:
-        """Keep all that is needed to go on, the optimiser's state included."""
+        """Store everything needed to resume, the optimiser's state included."""
         state = {f"model.{name}": array for name, array in _weights(self.model).items()}
         state["losses"] = np.array(self.seen)
         self.folder.save_checkpoint(step, state | optimizer)
         self.saved_step = step
 
     def end(self) -> None:
-        """Keep the last weights, and the scores that are read off them and off the best ones."""
+        """Store the last weights, and the final scores of the last and of the best weights."""
         unit, rules = self.unit, self.unit.training.final_scores
         self.folder.save_weights("last", unit.training.steps, _weights(self.model))
         for which in ("last", "best") if rules else ():
@@ -194,7 +195,7 @@ class UnitRun:
 
 
 class _Run(UnitRun):
-    """One unit that is trained by itself."""
+    """A unit trained by itself."""
 
     def __init__(
         self,
@@ -211,7 +212,7 @@ class _Run(UnitRun):
         self.checkpoint_seconds = checkpoint_seconds
         trained = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = unit.training.optimizer.build(trained)
-        self.losses: list[torch.Tensor] = []  # since they were last looked at
+        self.losses: list[torch.Tensor] = []  # since they were last checked
         self.first = 0
         self.resumed = self._resume(note)
         self.saved_at = time.monotonic()
@@ -229,10 +230,11 @@ class _Run(UnitRun):
         self.report(step)
         return True
 
-    def go(self) -> None:
+    def train(self) -> None:
+        """Evaluate on schedule, update, and store the last weights."""
         steps, schedule = self.unit.training.steps, set(self.unit.training.schedule)
         for step in range(self.first, steps + 1):
-            # The checkpoint that was resumed from was written after its step's evaluation.
+            # A checkpoint is written after its step's evaluation.
             if step in schedule and not (self.resumed and step == self.first):
                 self._check_losses(step)
                 self.evaluate(step)
@@ -260,14 +262,14 @@ class _Run(UnitRun):
             self._check_losses(step + 1)
 
     def _check_losses(self, step: int) -> None:
-        """Look at the losses of the last steps at once: looking at each would stall a GPU."""
+        """Check the losses of the last steps at once: reading each would stall a GPU."""
         values: list[float] = torch.stack(self.losses).tolist() if self.losses else []
         self.losses = []
-        self.look_at(values, step)
+        self.take_losses(values, step)
 
 
 def build_model(unit: Unit) -> nn.Module:
-    """Return a unit's model as initialised, on its device, with its frozen parts frozen."""
+    """Return a unit's initial model, on its device, with its frozen parts frozen."""
     dtype = getattr(torch, unit.training.dtype)
     model = unit.model.build(unit.source, unit.seed).to(unit.device, dtype)
     names = [name for name, _ in model.named_parameters()]
@@ -279,15 +281,29 @@ def build_model(unit: Unit) -> nn.Module:
     for name, parameter in model.named_parameters():
         parameter.requires_grad_(not name.startswith(unit.training.frozen))
     if not any(parameter.requires_grad for parameter in model.parameters()):
-        raise UsageError(f"frozen: nothing is left to train of {', '.join(names)}.")
+        raise UsageError(f"frozen: no parameter is left to train among {', '.join(names)}.")
     return model
 
 
 def load_model(unit: Unit, folder: UnitFolder, which: str = "last") -> nn.Module:
-    """Return a unit's trained model, on the CPU, ready to be measured."""
+    """Return a unit's trained model, on the CPU, in evaluation mode."""
     model = build_model(unit.model_copy(update={"device": "cpu"}))
     _load_weights(model, folder.load_weights(which)[1])
     return model.eval().requires_grad_(False)
+
+
+def model_loader(workspace: Path, device: str) -> LoadModel:
+    """Return a function that loads the trained model of a unit of a workspace to a device."""
+
+    def load(unit: Unit, which: str) -> nn.Module:
+        folder = unit.folder(workspace)
+        if not folder.finished()[0]:
+            raise WorkspaceError(
+                f"The base unit {folder.name} has not been trained in {workspace}; train it first."
+            )
+        return load_model(unit, folder, which).to(device)
+
+    return load
 
 
 def _weights(model: nn.Module) -> Arrays:
@@ -302,13 +318,13 @@ def _load_weights(model: nn.Module, arrays: Arrays) -> None:
 
 @contextmanager
 def repeatable(device: str) -> Iterator[None]:
-    """Use one CPU thread and deterministic kernels, so that a unit's bytes repeat."""
+    """Use one CPU thread and deterministic kernels, so that a unit's bytes are reproducible."""
     threads = torch.get_num_threads()
     mode = torch.get_deterministic_debug_mode()
     memory: Any = torch.utils.deterministic
     filling = memory.fill_uninitialized_memory
     if device == "cuda":
-        # cuBLAS reads this when it is first used; without it its sums are not repeatable.
+        # cuBLAS reads this when it is first used; without it its sums are not deterministic.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.set_num_threads(1)
     # The same as `torch.use_deterministic_algorithms`, without its import of the compiler (1.4 s).

@@ -1,22 +1,20 @@
 """Masked language modelling as a term of the objective (tutek §3.1, Eq. 5).
 
-A second pass of the same encoder reads the text with some words hidden, and predicts them from its
-states by the product with the embedding table: nothing of it is new. The table has no word for
-"hidden", and a vector of its own would be a new parameter, so the row of the padding stands for
-it: the model reads it nowhere else. As in BERT's code the number of hidden words is the rounded
-share of a text's length and at least one; which they are, and what is put in their places, depends
-on the step's randomness, the example and the position alone.
+A second pass of the same encoder reads the text with some words masked, and predicts them from its
+states by the product with the embedding table, without any new parameter. The mask token is the
+padding's row of the table, which the model reads nowhere else. As in BERT's code the number of
+masked words is the rounded share of a text's length and at least one; which they are, and what
+replaces them, depends on the step's randomness, the example and the position alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 from torch import Tensor, nn
 
 from attnscope.data.batch import Batch, moved
@@ -27,12 +25,12 @@ from attnscope.models.dropout import Randomness, keys_from
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.training.objective import Term
 
-# Of the chosen words, 80 % are hidden, 10 % replaced by another word and 10 % left (BERT).
-_HIDDEN, _REPLACED = 0.8, 0.9
+# Of the chosen words, 80 % are masked, 10 % replaced by another word and 10 % kept (BERT).
+_MASKED, _REPLACED = 0.8, 0.9
 
 
 class MaskedWords(Term):
-    """Cross-entropy of words chosen at random, read from a second pass that does not see them.
+    """Cross-entropy of randomly chosen words, predicted by a second pass that does not see them.
 
     ``sum`` is the sum over the chosen words divided by the number of texts, so that longer texts
     weigh more: tutek's η, the weight, falls with their length (footnote 5). ``mean`` is the mean
@@ -40,22 +38,14 @@ class MaskedWords(Term):
     """
 
     passes: ClassVar[int] = 1
+    vectorised: ClassVar[bool] = True
     kind: Literal["masked-words"] = "masked-words"
     share: float = Field(0.15, gt=0, lt=1, description="of a text's words that are predicted")
     reduction: Literal["sum", "mean"] = "sum"
-    mask: int = Field(0, ge=0, description="the id that stands for a hidden word: the padding's")
+    mask: int = Field(0, ge=0, description="the id of the mask token: the padding's")
     specials: int = Field(
-        len(SPECIALS), ge=0, description="ids below it are never chosen and replace no word"
+        len(SPECIALS), ge=0, description="ids below it are never chosen and never replace a word"
     )
-    # Whether cells that are not counted are left out; how many there are depends on the texts, and
-    # one program of several units needs the same number for all.
-    _counted_alone: bool = PrivateAttr(True)
-
-    def in_program(self) -> MaskedWords:
-        """Return the term with all cells, counted or not."""
-        alike = self.model_copy()
-        alike._counted_alone = False
-        return alike
 
     def __call__(
         self, model: AttentionModel, batch: Batch, trace: Trace, randomness: Randomness
@@ -74,20 +64,23 @@ class MaskedWords(Term):
                 f", and the encoder's states have {states.shape[-1]}: make them equally wide."
             )
         cells, counted = chosen.cells.flatten(), chosen.counted.flatten()
-        if self._counted_alone:
+        # Under vmap, where masks are given instead of drawn, shapes must not depend on the data.
+        if isinstance(randomness, torch.Generator):
             cells, counted = cells[counted], counted[counted]
         logits = states.flatten(0, 1).index_select(0, cells) @ table.weight.T
         words = batch.inputs.flatten().index_select(0, cells)
         losses = nn.functional.cross_entropy(logits, words, reduction="none") * counted
-        return losses.sum() / _DIVISORS[self.reduction](chosen)
+        if self.reduction == "sum":
+            return losses.sum() / len(batch)
+        return losses.sum() / chosen.counted.sum().clamp(min=1)
 
 
 @dataclass(frozen=True)
 class ChosenWords:
-    """A batch's inputs with some words hidden or replaced, and where they are.
+    """A batch's inputs with some words masked or replaced, and their positions.
 
     ``cells`` are positions of the flattened batch, for every text as many as a text of the batch's
-    width would have; those that are not ``counted`` are no chosen words.
+    width would have; those that are not ``counted`` are not chosen words.
     """
 
     inputs: Int[Tensor, "batch inp"]
@@ -95,16 +88,10 @@ class ChosenWords:
     counted: Bool[Tensor, "batch cell"]
 
 
-_DIVISORS: dict[str, Callable[[ChosenWords], Tensor | int]] = {
-    "sum": lambda chosen: len(chosen.inputs),
-    "mean": lambda chosen: chosen.counted.sum().clamp(min=1),
-}
-
-
 def choose_words(
     term: MaskedWords, batch: Batch, types: int, randomness: Randomness
 ) -> ChosenWords:
-    """Choose words of every text, and put something else in most of their places."""
+    """Choose words of every text, and mask or replace most of them."""
     inputs, width = batch.inputs, batch.inputs.shape[1]
     places = torch.arange(width, device=inputs.device)
     keys = moved(keys_from(randomness, 3), inputs.device)
@@ -120,7 +107,7 @@ def choose_words(
 
     chosen = can_be & (ranking.argsort(-1) < counts)
     words = term.specials + (other * (types - term.specials)).long()
-    changed = torch.where(fate < _HIDDEN, term.mask, torch.where(fate < _REPLACED, words, inputs))
+    changed = torch.where(fate < _MASKED, term.mask, torch.where(fate < _REPLACED, words, inputs))
     return ChosenWords(torch.where(chosen, changed, inputs), cells, counted)
 
 

@@ -3,47 +3,45 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from pathlib import Path
-from typing import ClassVar, Literal
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from attnscope.data.batch import Batch
-from attnscope.models.base import EVERYWHERE, Devices
 from attnscope.models.dropout import Randomness
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.runs.spec import Spec
 
+# From a unit and "best" or "last" to its trained model, on the device of the training.
+LoadModel = Callable[[Any, str], nn.Module]
+
 
 class Term(Spec):
-    """Root of the terms of an objective.
+    """Root of the terms of an objective: a subclass needs a ``kind`` and ``__call__``.
 
-    Units that train as one vmapped group (`attnscope.training.engine.groups`) may differ in the
-    fields that are ``numbers``, each of which is then a tensor of one number.
+    A term that says that it is ``vectorised`` lets its units train together: several seeds are then
+    one `torch.func.vmap` (`training.engine`). The units may differ in the fields named in
+    ``varying``, each of which is then a tensor of one number.
     """
 
-    numbers: ClassVar[tuple[str, ...]] = ("weight",)
-    passes: ClassVar[int] = 0  # how often it reads a batch once more
+    varying: ClassVar[tuple[str, ...]] = ("weight",)
+    passes: ClassVar[int] = 0  # how often it runs the model on the batch again
     weight: float = 1.0
 
     @property
-    def stackable_on(self) -> Devices:
-        """Where units with it train as one program: plain operations, no randomness but masks."""
-        return EVERYWHERE
+    def vectorised(self) -> bool:
+        """Whether it may run under `torch.func.vmap`; off unless a term opts in.
 
-    def program(self) -> Term:
-        """Return what the terms of all units of one program have in common."""
-        return self.model_copy(update=dict.fromkeys(self.numbers, 0.0))
+        Such a term is plain tensor operations: no boolean indexing, no control flow on data, no
+        randomness but what ``randomness`` gives.
+        """
+        return False
 
-    def ready(self, workspace: Path, device: str) -> Term:
-        """Return the term with what it needs of a workspace: by default nothing."""
-        return self
-
-    def in_program(self) -> Term:
-        """Return the term as units of one program compute it: in shapes that no number changes."""
+    def ready(self, load: LoadModel) -> Term:
+        """Return the term with the trained models it needs; most need none."""
         return self
 
     @abstractmethod
@@ -56,6 +54,7 @@ class Term(Spec):
 class Likelihood(Term):
     """Mean negative log-likelihood of the real output words (snell Eq. 3; the mean, as in code)."""
 
+    vectorised: ClassVar[bool] = True
     kind: Literal["likelihood"] = "likelihood"
 
     def __call__(
@@ -68,7 +67,7 @@ class Likelihood(Term):
 def negative_log_likelihood(trace: Trace) -> Float[Tensor, "batch out"]:
     """Return -log p_{t,y_t}, 0 at padding."""
     batch = trace.batch
-    # Flattened, because the form with further axes has no repeatable kernel on a GPU.
+    # Flattened, because the form with further axes has no deterministic kernel on a GPU.
     loss = torch.nn.functional.cross_entropy(
         trace.logits.flatten(0, 1), batch.targets.flatten(), reduction="none"
     )

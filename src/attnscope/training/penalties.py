@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -23,6 +23,7 @@ class SquaredNorm(Term):
     parameter names: sunlu's penalty is on ``encoder`` alone, and on ``attention.hidden`` for AD.
     """
 
+    vectorised: ClassVar[bool] = True
     kind: Literal["squared-norm"] = "squared-norm"
     parts: tuple[str, ...] = Field(("",), min_length=1, description="all parameters by default")
 
@@ -49,6 +50,7 @@ class DirectionProduct(Term):
     than two classes the sum over them.
     """
 
+    vectorised: ClassVar[bool] = True
     kind: Literal["direction-product"] = "direction-product"
 
     def __call__(

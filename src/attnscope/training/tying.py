@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from jaxtyping import Float
 from torch import Tensor
@@ -20,6 +20,7 @@ class Tying(Term):
     ``power`` 1 is the norm itself, as in the authors' later code, which counts padding too.
     """
 
+    vectorised: ClassVar[bool] = True
     kind: Literal["tying"] = "tying"
     power: Literal[1, 2] = 2
 

@@ -14,10 +14,10 @@ from attnscope.data.sequence_tasks import OneToOne
 from attnscope.models.architectures import AED, AO, LearnedAttention
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.models.intervention import Uniform
-from attnscope.training.engine import cuda_graphs as recorded
+from attnscope.training.engine import cuda_graphs
 from attnscope.training.engine.cuda_graphs import CudaGraphs, RecordedGradients
-from attnscope.training.engine.dropout_masks import PreparedMasks
-from attnscope.training.engine.groups import train_together
+from attnscope.training.engine.dropout_masks import DropoutMasks
+from attnscope.training.engine.groups import train_group
 from attnscope.training.engine.vmapped import Gradients, stack, stack_batches
 from attnscope.training.loop import repeatable
 from attnscope.training.masked_lm import MaskedWords
@@ -27,7 +27,7 @@ from attnscope.training.penalties import SquaredNorm
 
 SEEDS = (4, 0, 9)
 TERMS = (Likelihood(), SquaredNorm(weight=1e-3))
-MASKED = (Likelihood(), MaskedWords(weight=0.3).in_program())
+MASKED = (Likelihood(), MaskedWords(weight=0.3))
 TEXT, LABELLED = GrammarTranslation(), GrammarSentiment()
 SPECS = {
     "aed": EncoderDecoderSpec(hidden=5),
@@ -49,7 +49,7 @@ class PretendedGraphs(CudaGraphs):
     def send(self, numbers, place):
         place.copy_(numbers)
 
-    def do(self, work):
+    def run_on_stream(self, work):
         return work()
 
     def record(self, work):
@@ -80,7 +80,7 @@ def batches(step, source=TEXT, size=6, seeds=SEEDS):
 def updates(gradients, models, steps, source):
     """Train, and return the losses of all steps and the parameters after them."""
     optimizer = AitkenAdam(clip=0.5).build_stacked(models)
-    masks = PreparedMasks(models, gradients.terms)
+    masks = DropoutMasks(models, gradients.terms)
     losses, seeds = [], SEEDS[: models.reads.unique().numel()]
     for step in range(steps):
         given = batches(step, source, seeds=seeds)
@@ -119,7 +119,7 @@ def assert_alike(graphs, plain, other):
 
 
 def test_recorded_steps_are_the_plain_ones_whatever_the_width_of_a_batch(monkeypatch):
-    monkeypatch.setattr(recorded, "_WARM", 1)
+    monkeypatch.setattr(cuda_graphs, "_WARM", 1)
     graphs = PretendedGraphs()
     shapes = {stack_batches(batches(step))["inputs"].shape for step in range(12)}
     assert len(shapes) > 1
@@ -127,25 +127,25 @@ def test_recorded_steps_are_the_plain_ones_whatever_the_width_of_a_batch(monkeyp
 
 
 def test_recorded_steps_take_their_own_masks(monkeypatch, dropping):
-    monkeypatch.setattr(recorded, "_WARM", 1)
+    monkeypatch.setattr(cuda_graphs, "_WARM", 1)
     graphs = PretendedGraphs()
     assert_alike(graphs, *both(dropping, graphs, 20, source=LABELLED))
 
 
 def test_recorded_steps_choose_their_own_words_to_mask(monkeypatch, dropping):
-    monkeypatch.setattr(recorded, "_WARM", 1)
+    monkeypatch.setattr(cuda_graphs, "_WARM", 1)
     graphs, spec = PretendedGraphs(), dropping.model_copy(update={"embedding": 4})
     assert_alike(graphs, *both(spec, graphs, 20, source=LABELLED, terms=MASKED))
 
 
 def test_recorded_steps_of_several_lambda_read_the_batches_of_their_seed(monkeypatch, scales):
-    monkeypatch.setattr(recorded, "_WARM", 1)
+    monkeypatch.setattr(cuda_graphs, "_WARM", 1)
     graphs = PretendedGraphs()
     assert_alike(graphs, *both(scales, graphs, 20, source=LABELLED))
 
 
 def test_all_graphs_leave_the_gradients_in_one_place(monkeypatch):
-    monkeypatch.setattr(recorded, "_WARM", 1)
+    monkeypatch.setattr(cuda_graphs, "_WARM", 1)
     models, graphs = stack([SPECS["ao"].build(TEXT, seed) for seed in SEEDS]), PretendedGraphs()
     graphs.models = models
     gradients, places = RecordedGradients(models, TERMS, graphs=graphs), set()
@@ -171,11 +171,11 @@ def test_long_texts_have_few_widths_and_sentences_their_own():
     assert widths[:32] == list(range(1, 33))
     assert all(0 <= wide - widest < max(16, widest / 8) for widest, wide in enumerate(widths, 1))
     assert widths[255:257] == [256, 288]
-    assert len(set(widths[100:])) < recorded._MOST / 2
+    assert len(set(widths[100:])) < cuda_graphs._MOST / 2
 
 
 def test_recorded_steps_on_widened_texts_are_the_plain_ones(monkeypatch, scales):
-    monkeypatch.setattr(recorded, "_NARROW", 1)
+    monkeypatch.setattr(cuda_graphs, "_NARROW", 1)
     graphs = PretendedGraphs()
     (losses, parameters), (found, others) = both(scales, graphs, 12, source=LABELLED)
     assert graphs.recorded == 1
@@ -216,14 +216,14 @@ def test_masks_are_sent_as_bytes_and_all_numbers_of_a_batch_in_one_piece(monkeyp
     )
     given = batches(0, LABELLED)
     columns = stack_batches(given)
-    masks = PreparedMasks(models)(given, [generator("x")] * 3, columns)
+    masks = DropoutMasks(models)(given, [generator("x")] * 3, columns)
     RecordedGradients(models, TERMS, graphs=graphs)(columns | masks)
     numbers, kept = (sum(column.numel() for column in part.values()) for part in (columns, masks))
     assert [row.nbytes for row in sent] == [8 * numbers, kept]
 
 
 def test_no_room_is_kept_for_shapes_that_are_never_recorded(monkeypatch):
-    monkeypatch.setattr(recorded, "_MOST", 1)
+    monkeypatch.setattr(cuda_graphs, "_MOST", 1)
     models, graphs = stack([SPECS["aed"].build(TEXT, seed) for seed in SEEDS]), PretendedGraphs()
     gradients = RecordedGradients(models, TERMS, graphs=graphs)
     columns = [stack_batches(batches(step)) for step in range(4)]
@@ -234,8 +234,8 @@ def test_no_room_is_kept_for_shapes_that_are_never_recorded(monkeypatch):
 
 
 def test_shapes_beyond_the_most_are_never_recorded(monkeypatch):
-    monkeypatch.setattr(recorded, "_WARM", 0)
-    monkeypatch.setattr(recorded, "_MOST", 0)
+    monkeypatch.setattr(cuda_graphs, "_WARM", 0)
+    monkeypatch.setattr(cuda_graphs, "_MOST", 0)
     graphs = PretendedGraphs()
     (losses, _), (found, _) = both(SPECS["aed"], graphs, 3)
     assert graphs.recorded == 0
@@ -243,7 +243,7 @@ def test_shapes_beyond_the_most_are_never_recorded(monkeypatch):
 
 
 def test_losses_of_a_step_outlive_the_next(monkeypatch):
-    monkeypatch.setattr(recorded, "_WARM", 0)
+    monkeypatch.setattr(cuda_graphs, "_WARM", 0)
     models = stack([SPECS["aed"].build(TEXT, seed) for seed in SEEDS])
     graphs = PretendedGraphs()
     graphs.models = models
@@ -320,7 +320,7 @@ def have_the_numbers_of_the_cpu(tiny, tmp_path, source, model):
         for device in ("cpu", "cuda")
     }
     for group in units.values():
-        assert train_together(group, tmp_path) == [None] * 3
+        assert train_group(group, tmp_path) == [None] * 3
     for here, there in zip(*units.values(), strict=True):
         expected, found = (unit.folder(tmp_path).load_weights("last")[1] for unit in (here, there))
         for name, weights in expected.items():

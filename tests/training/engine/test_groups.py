@@ -11,40 +11,28 @@ import pytest
 import torch
 
 from attnscope.data.corpus import GrammarSentiment
-from attnscope.data.sequence_tasks import OneToOne
 from attnscope.errors import AttnscopeError, NonFiniteLoss, UnitLocked, UsageError
 from attnscope.models.architectures import AO, VED
 from attnscope.models.attentions import DotProduct
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
-from attnscope.models.encoders import Concat, Recurrent, Residual, WordStates
+from attnscope.models.encoders import Concat, Recurrent, Residual
 from attnscope.models.intervention import Permuted
 from attnscope.runs.tensors import load_arrays
 from attnscope.runs.unit import UnitFolder
-from attnscope.scores.attention import Attention
 from attnscope.training import loop
-from attnscope.training.engine import groups as together, vmapped as stacked
-from attnscope.training.engine.groups import groups, is_program, train_together
+from attnscope.training.engine import grouping, groups, vmapped
+from attnscope.training.engine.backend import CpuBackend
+from attnscope.training.engine.groups import train_group
 from attnscope.training.engine.vmapped import Gradients
 from attnscope.training.engine.workers import Workers, train_units
 from attnscope.training.loop import train_unit
 from attnscope.training.masked_lm import MaskedWords
 from attnscope.training.objective import Likelihood
-from attnscope.training.optimizer import Adagrad, Adam, AitkenAdam, Sgd
+from attnscope.training.optimizer import Adam, Sgd
 from attnscope.training.penalties import DirectionProduct, SquaredNorm
 from attnscope.training.progress import Silent
 from attnscope.training.tying import Tying
-
-SOURCE = OneToOne(shortest=2, longest=4)
-MODEL = EncoderDecoderSpec(hidden=5)
-SETTINGS = {
-    "steps": 8,
-    "evaluate_at": (2, 4, 6),
-    "optimizer": AitkenAdam(clip=0.5),
-    "objective": (Likelihood(), SquaredNorm(weight=1e-3)),
-    "final_scores": (Attention(),),
-}
-SEEDS = (4, 0, 9)
 
 
 class Stopped(Exception):
@@ -68,35 +56,6 @@ class Counted(Silent):
 
 
 @pytest.fixture
-def seeds(tiny):
-    """Make units that differ in their seed alone."""
-    return lambda count=SEEDS, model=MODEL, source=SOURCE, **training: [
-        tiny(source, model, seed, **SETTINGS | training) for seed in count
-    ]
-
-
-@pytest.fixture
-def droppers(seeds, dropping):
-    """Make units with dropout, whose batches are of many widths."""
-    return seeds(
-        model=dropping, source=GrammarSentiment(), optimizer=Adagrad(lr=0.1), dtype="float64"
-    )
-
-
-@pytest.fixture
-def scaled(seeds, scales):
-    """Make units with dropout at three λ, each with two seeds."""
-    settings = {
-        "source": GrammarSentiment(),
-        "optimizer": Adagrad(lr=0.1),
-        "dtype": "float64",
-        "scores": (),
-        "final_scores": (),
-    }
-    return [unit for model in scales for unit in seeds((4, 0), model, **settings)]
-
-
-@pytest.fixture
 def units(seeds):
     return seeds()
 
@@ -113,7 +72,7 @@ def undisturbed(tmp_path_factory):
 
 @pytest.fixture
 def expected(units, undisturbed, all_numbers):
-    assert train_together(units, undisturbed) == [None] * 3  # once for all tests
+    assert train_group(units, undisturbed) == [None] * 3  # once for all tests
     return all_numbers(units, undisturbed)
 
 
@@ -126,7 +85,7 @@ def stop_at(units, workspace, step):
             raise Stopped
 
     with pytest.raises(Stopped):
-        train_together(units, workspace, report, checkpoint_seconds=0)
+        train_group(units, workspace, report, checkpoint_seconds=0)
 
 
 def stop_at_call(monkeypatch, units, workspace, method, number):
@@ -141,7 +100,7 @@ def stop_at_call(monkeypatch, units, workspace, method, number):
     with monkeypatch.context() as patch:
         patch.setattr(UnitFolder, method, call)
         with pytest.raises(Stopped):
-            train_together(units, workspace, checkpoint_seconds=0)
+            train_group(units, workspace, checkpoint_seconds=0)
 
 
 def alter(path):
@@ -150,135 +109,11 @@ def alter(path):
     path.write_bytes(bytes(content))
 
 
-# Which units make a group.
-
-
-def sizes(units, jobs):
-    return [len(group) for group in groups(list(units), jobs)]
-
-
-def test_ten_seeds_are_one_group_or_one_for_each_process(seeds):
-    ten = seeds(range(10))
-    assert groups(ten, 1) == [ten]
-    assert groups(ten, 2) == [ten[:5], ten[5:]]
-    assert sorted(sizes(ten, 3)) == [3, 3, 4]
-    assert sizes(ten, 16) == [1] * 10
-
-
-def test_only_units_that_differ_in_nothing_but_their_seed_are_put_together(seeds):
-    aed, ved = seeds(range(3)), seeds(range(3), EncoderDecoderSpec(architecture=VED(), hidden=5))
-    longer = seeds(range(2), steps=9)
-    mixed = [*itertools.chain(*zip(aed, ved, strict=True)), *longer]
-    assert groups(mixed, 1) == [aed, ved, longer]
-
-
-def test_processes_get_as_many_groups_each(seeds):
-    settings = [seeds(range(4), steps=steps) for steps in (7, 8, 9)]
-    assert sizes(itertools.chain(*settings[:2]), 2) == [4, 4]
-    assert sizes(itertools.chain(*settings), 2) == [2] * 6
-
-
-def on_a_gpu(units):
-    return [unit.model_copy(update={"device": "cuda"}) for unit in units]
-
-
-def test_on_a_gpu_seeds_are_cut_for_idle_processes_alone_and_never_into_single_ones(seeds):
-    def ten(*settings):
-        return on_a_gpu([unit for steps in settings for unit in seeds(range(10), steps=steps)])
-
-    assert sizes(ten(7), 1) == [10]
-    assert sizes(ten(7), 16) == [2] * 5
-    assert sizes(ten(7, 8, 9), 2) == [10] * 3
-    assert sizes(ten(7, 8), 4) == [5] * 4
-
-
-def test_a_unit_by_itself_is_a_program_where_its_steps_are_recorded(seeds, dropping):
-    units = seeds((1,), dropping, GrammarSentiment())
-    gru = ClassifierSpec(encoder=Recurrent(hidden=2, cell="gru"))
-    assert is_program(on_a_gpu(units))
-    assert not is_program(units)
-    assert not is_program(on_a_gpu(seeds((1,), gru, GrammarSentiment())))
-
-
-def test_a_program_of_one_unit_is_that_unit(droppers, tmp_path):
-    compare_with_one_by_one(droppers[:1], tmp_path, atol=1e-12)
-
-
-def test_on_a_gpu_long_texts_are_cut_into_programs_that_its_memory_holds(seeds, monkeypatch):
-    units = on_a_gpu(
-        seeds(range(6), ClassifierSpec(encoder=WordStates()), GrammarSentiment(), batch_size=4)
-    )
-    longest = max(len(example.inputs) for example in GrammarSentiment().training_examples)
-    monkeypatch.setattr(together, "_POSITIONS", 2 * 4 * longest)
-    assert sizes(units, 1) == [2, 2, 2]
-    monkeypatch.setattr(together, "_POSITIONS", 6 * 4 * longest)
-    assert sizes(units, 1) == [6]
-    monkeypatch.setattr(together, "_POSITIONS", 6 * 4 * longest - 1)
-    assert sizes(units, 1) == [3, 3]
-
-
-def test_on_a_gpu_texts_that_are_read_twice_are_twice_as_long(seeds, monkeypatch):
-    source, terms = GrammarSentiment(), (Likelihood(), MaskedWords())
-    units = on_a_gpu(
-        seeds(range(6), ClassifierSpec(encoder=WordStates()), source, batch_size=4, objective=terms)
-    )
-    monkeypatch.setattr(together, "_POSITIONS", 6 * 4 * source.widest_input)
-    assert sizes(units, 1) == [3, 3]
-
-
-def test_room_is_made_for_the_longest_text_and_moves_no_number(droppers, tmp_path, monkeypatch):
-    made = []
-
-    class Roomy(Gradients):
-        def make_room(self, widest):
-            columns = widest()
-            made.append(columns["inputs"].shape)
-            self(columns)
-
-    monkeypatch.setitem(together.GRADIENTS, "cpu", Roomy)
-    compare_with_one_by_one(droppers, tmp_path)
-    longest = max(len(example.inputs) for example in GrammarSentiment().training_examples)
-    assert made == [(len(droppers), droppers[0].training.batch_size, longest)]
-
-
-def test_seeds_with_dropout_are_one_group(droppers):
-    units = on_a_gpu(droppers)
-    assert groups(units, 1) == [units]
-
-
-@pytest.mark.parametrize("encoder", [Recurrent(hidden=2), Concat(encoder=Recurrent(hidden=2))])
-def test_seeds_with_an_lstm_are_one_group_on_a_gpu_and_none_on_a_cpu(seeds, encoder):
-    units = seeds(model=ClassifierSpec(encoder=encoder), source=GrammarSentiment())
-    assert sizes(on_a_gpu(units), 1) == [3]
-    assert sizes(units, 1) == [1, 1, 1]
-
-
-def test_on_a_gpu_units_that_differ_in_lambda_and_seed_are_one_group_seed_by_seed(scaled):
-    units = on_a_gpu(scaled)
-    assert groups(units, 1) == [by_seed(units)]
-    assert groups(units, 2) == [by_seed(units)[:3], by_seed(units)[3:]]
-
-
-def test_on_a_cpu_units_that_differ_in_lambda_are_kept_apart(scaled):
-    for group in groups(scaled, 1):
-        assert len({unit.model.attention.scale for unit in group}) == 1
+# The numbers.
 
 
 def by_seed(scaled):
     return [*scaled[::2], *scaled[1::2]]
-
-
-def test_units_of_several_lambda_that_differ_in_more_are_kept_apart(seeds, scales):
-    few = {"source": GrammarSentiment(), "count": (4, 0)}
-    alike = [unit for model in scales for unit in seeds(model=model, **few)]
-    unpenalised = seeds(model=scales[0], objective=(Likelihood(),), **few)
-    wider = seeds(model=scales[0].model_copy(update={"embedding": 6}), **few)
-    gru = Recurrent(hidden=2, cell="gru")
-    recurrent = seeds(model=scales[0].model_copy(update={"encoder": gru}), **few)
-    parts = [on_a_gpu(units) for units in (alike, unpenalised, wider, recurrent)]
-    made = groups(list(itertools.chain(*parts)), 1)
-    assert [len(group) for group in made] == [6, 2, 2, 1, 1]
-    assert made[1:] == [*parts[1:3], *([unit] for unit in parts[3])]
 
 
 def weighted(seeds, model, term, **more):
@@ -291,11 +126,23 @@ def weighted(seeds, model, term, **more):
     ]
 
 
-def test_units_that_differ_in_a_terms_weight_are_one_group_on_a_gpu_alone(seeds, dropping):
-    units = weighted(seeds, dropping, SquaredNorm)
-    assert groups(on_a_gpu(units), 1) == [by_seed(on_a_gpu(units))]
-    for group in groups(units, 1):
-        assert len({unit.training.objective for unit in group}) == 1
+def test_a_program_of_one_unit_is_that_unit(droppers, tmp_path):
+    compare_with_one_by_one(droppers[:1], tmp_path, atol=1e-12)
+
+
+def test_room_is_made_for_the_longest_text_and_moves_no_number(droppers, tmp_path, monkeypatch):
+    made = []
+
+    class Roomy(Gradients):
+        def make_room(self, widest):
+            columns = widest()
+            made.append(columns["inputs"].shape)
+            self(columns)
+
+    monkeypatch.setattr(CpuBackend, "gradients", lambda self, *parts: Roomy(*parts))
+    compare_with_one_by_one(droppers, tmp_path)
+    longest = max(len(example.inputs) for example in GrammarSentiment().training_examples)
+    assert made == [(len(droppers), droppers[0].training.batch_size, longest)]
 
 
 def test_units_of_several_weights_are_those_trained_one_by_one(seeds, dropping, tmp_path):
@@ -304,13 +151,6 @@ def test_units_of_several_weights_are_those_trained_one_by_one(seeds, dropping, 
     model = dropping.model_copy(update={"embedding": 4})
     units = by_seed(weighted(seeds, model, MaskedWords, optimizer=Sgd(lr=0.01)))
     compare_with_one_by_one(units, tmp_path, atol=1e-12)
-
-
-def test_a_model_that_cannot_be_stacked_makes_no_group(tiny):
-    assert sizes([tiny(seed=seed) for seed in range(3)], 1) == [1, 1, 1]
-
-
-# The numbers.
 
 
 def losses(row):
@@ -368,7 +208,7 @@ def test_a_group_of_recurrent_models_has_the_numbers_of_its_units_one_by_one(see
 
 def test_what_a_step_draws_is_drawn_once_for_each_seed(scaled, tmp_path, monkeypatch):
     batches, streams = [], []
-    batch, stream = GrammarSentiment.training_batch, together._Member.stream
+    batch, stream = GrammarSentiment.training_batch, groups._Member.stream
     monkeypatch.setattr(
         GrammarSentiment,
         "training_batch",
@@ -377,17 +217,17 @@ def test_what_a_step_draws_is_drawn_once_for_each_seed(scaled, tmp_path, monkeyp
         ),
     )
     monkeypatch.setattr(
-        together._Member,
+        groups._Member,
         "stream",
         lambda self, step: streams.append((step, self.unit.seed)) or stream(self, step),
     )
-    train_together(scaled, tmp_path)
+    train_group(scaled, tmp_path)
     expected = [(step, seed) for step in range(8) for seed in (4, 0)]
     assert batches == streams == expected
 
 
 def compare_with_one_by_one(units, tmp_path, atol=1e-9):
-    assert train_together(units, tmp_path / "together") == [None] * len(units)
+    assert train_group(units, tmp_path / "together") == [None] * len(units)
     for unit in units:
         alone = train_unit(unit, tmp_path / "alone")
         grouped = unit.folder(tmp_path / "together")
@@ -414,15 +254,15 @@ def test_seeds_of_a_group_differ(expected):
     assert len(set(weights)) == 3
 
 
-def test_two_processes_train_the_groups_that_two_jobs_make(seeds, tmp_path, all_numbers):
-    units = seeds(range(4), steps=12)
+def test_groups_are_the_same_byte_for_byte_in_one_process_or_two(seeds, tmp_path, all_numbers):
+    units = seeds(range(7), steps=6)
     progress = Counted()
     trained = train_units(units, tmp_path / "processes", 2, progress)
     assert [one.unit for one in trained] == units
-    assert progress.steps == 48
+    assert progress.steps == 42
     assert sorted(progress.done) == sorted(one.folder.name for one in trained)
-    for group in groups(units, 2):
-        train_together(group, tmp_path / "here")
+    assert len(grouping.groups(units)) == 2
+    train_units(units, tmp_path / "here", 1)
     assert all_numbers(units, tmp_path / "processes") == all_numbers(units, tmp_path / "here")
 
 
@@ -447,7 +287,7 @@ def test_progress_counts_the_steps_of_all_units(units, tmp_path):
 @pytest.mark.parametrize("step", [1, 3, 4, 8])
 def test_a_stopped_group_goes_on_to_the_same_bytes(units, tmp_path, expected, all_numbers, step):
     stop_at(units, tmp_path, step)
-    assert train_together(units, tmp_path) == [None] * 3
+    assert train_group(units, tmp_path) == [None] * 3
     assert all_numbers(units, tmp_path) == expected
 
 
@@ -465,7 +305,7 @@ def test_a_stopped_group_of_several_lambda_goes_on_to_the_same_bytes(scaled, tmp
 def go_on_to_the_same_bytes(units, tmp_path, all_numbers, step):
     stop_at(units, tmp_path / "stopped", step)
     for folder in ("stopped", "undisturbed"):
-        assert train_together(units, tmp_path / folder) == [None] * len(units)
+        assert train_group(units, tmp_path / folder) == [None] * len(units)
     found, expected = (all_numbers(units, tmp_path / f) for f in ("stopped", "undisturbed"))
     assert found == expected
 
@@ -478,11 +318,11 @@ def test_a_group_that_lost_a_unit_of_a_seed_still_reads_every_seeds_own_batches(
 
 def test_a_stopped_group_goes_on_where_it_was(units, tmp_path, monkeypatch):
     stop_at(units, tmp_path, 6)  # The newest checkpoints are those of step 5.
-    steps, update = [], together._Group._update
+    steps, update = [], groups._Group._update
     monkeypatch.setattr(
-        together._Group, "_update", lambda self, step: (steps.append(step), update(self, step))
+        groups._Group, "_update", lambda self, step: (steps.append(step), update(self, step))
     )
-    train_together(units, tmp_path)
+    train_group(units, tmp_path)
     assert steps == [5, 6, 7]
 
 
@@ -495,11 +335,11 @@ def test_a_group_stopped_between_its_checkpoints_goes_on_to_the_same_bytes(
     stop_at_call(monkeypatch, units, tmp_path, "save_checkpoint", number)
     stop_at_call(monkeypatch, units, tmp_path, "save_checkpoint", 2)  # and once more
     together_at = []
-    go = together._Group.go
+    go = groups._Group.train
     monkeypatch.setattr(
-        together._Group, "go", lambda self: (together_at.append(len(self.members)), go(self))
+        groups._Group, "train", lambda self: (together_at.append(len(self.members)), go(self))
     )
-    assert train_together(units, tmp_path) == [None] * 3
+    assert train_group(units, tmp_path) == [None] * 3
     assert together_at == [3]
     assert all_numbers(units, tmp_path) == expected
 
@@ -512,7 +352,7 @@ def test_a_group_stopped_between_its_first_checkpoints_starts_anew_as_a_whole(
         (folder.path / "checkpoint-00000000.safetensors").unlink()
     assert [unit.folder(tmp_path).load_checkpoint()[0] for unit in units] == [1, 0, 0]
     steps = []
-    train_together(units, tmp_path, steps.append)
+    train_group(units, tmp_path, steps.append)
     assert steps == [3] * 8
     assert all_numbers(units, tmp_path) == expected
 
@@ -523,7 +363,7 @@ def test_a_group_stopped_in_an_evaluation_goes_on_to_the_same_bytes(
     units, tmp_path, monkeypatch, expected, all_numbers, method, number
 ):
     stop_at_call(monkeypatch, units, tmp_path, method, number)
-    assert train_together(units, tmp_path) == [None] * 3
+    assert train_group(units, tmp_path) == [None] * 3
     assert all_numbers(units, tmp_path) == expected
 
 
@@ -532,8 +372,8 @@ def test_a_group_stopped_between_its_ends_makes_no_update_again(
     units, tmp_path, monkeypatch, expected, all_numbers, number
 ):
     stop_at_call(monkeypatch, units, tmp_path, "finish", number)
-    monkeypatch.setattr(together._Group, "_update", None)
-    assert train_together(units, tmp_path) == [None] * 3
+    monkeypatch.setattr(groups._Group, "_update", None)
+    assert train_group(units, tmp_path) == [None] * 3
     assert all_numbers(units, tmp_path) == expected
 
 
@@ -544,7 +384,7 @@ def test_a_damaged_checkpoint_is_named_and_the_group_ends_the_same(
     newest = sorted(units[1].folder(tmp_path).path.glob("checkpoint-*"))[-1]
     alter(newest)
     notes, steps = [], []
-    train_together(units, tmp_path, steps.append, notes.append)
+    train_group(units, tmp_path, steps.append, notes.append)
     assert [str(newest) in note for note in notes] == [True]
     assert steps[0] == 3 * 4  # All go on from the checkpoints before.
     assert all_numbers(units, tmp_path) == expected
@@ -563,7 +403,7 @@ def test_an_altered_log_sends_its_own_unit_alone_back(units, tmp_path):
     folder = units[1].folder(tmp_path)
     (folder.path / "log.jsonl").unlink()
     notes, steps = [], []
-    assert train_together(units, tmp_path, steps.append, notes.append) == [None] * 3
+    assert train_group(units, tmp_path, steps.append, notes.append) == [None] * 3
     assert [folder.name in note for note in notes] == [True]
     assert Counter(steps) == {10: 1, 2: 3, 1: 8}
     assert [row["step"] for row in folder.log] == [0, 2, 4, 6, 8]
@@ -579,7 +419,7 @@ def test_a_unit_with_dropout_goes_on_by_itself_to_the_same_numbers(droppers, tmp
 
 def go_on_by_themselves(units, tmp_path):
     stop_at(units, tmp_path / "stopped", 6)
-    train_together(units, tmp_path / "undisturbed")
+    train_group(units, tmp_path / "undisturbed")
     for unit in units:
         steps = []
         found = train_unit(unit, tmp_path / "stopped", steps.append).log
@@ -607,7 +447,7 @@ def go_on_as_a_group(units, tmp_path):
         with pytest.raises(Stopped):
             train_unit(unit, tmp_path / "begun", report, checkpoint_seconds=0)
     steps = []
-    assert train_together(units, tmp_path / "begun", steps.append) == [None] * 3
+    assert train_group(units, tmp_path / "begun", steps.append) == [None] * 3
     assert steps == [15, 3, 3, 3]
     for unit in units:
         alone = train_unit(unit, tmp_path / "alone").log
@@ -618,7 +458,7 @@ def go_on_as_a_group(units, tmp_path):
 def test_seeds_that_are_added_do_not_send_the_others_back(seeds, tmp_path):
     stop_at(seeds(range(3)), tmp_path, 6)
     steps = []
-    assert train_together(seeds(range(5)), tmp_path, steps.append) == [None] * 5
+    assert train_group(seeds(range(5)), tmp_path, steps.append) == [None] * 5
     assert Counter(steps) == {15: 1, 3: 3, 2: 8}
 
 
@@ -629,28 +469,27 @@ def test_finished_units_are_left_out(units, tmp_path, numbers):
     folder = train_unit(units[1], tmp_path)
     before = numbers(folder.path)
     steps = []
-    assert train_together(units, tmp_path, steps.append) == [None] * 3
+    assert train_group(units, tmp_path, steps.append) == [None] * 3
     assert steps == [8] + [2] * 8
     assert numbers(folder.path) == before
 
 
 def test_an_altered_file_of_a_finished_unit_is_named_and_the_unit_trained_again(units, tmp_path):
-    train_together(units, tmp_path)
+    train_group(units, tmp_path)
     folder = units[2].folder(tmp_path)
     alter(folder.path / "last.safetensors")
     notes = []
-    assert train_together(units, tmp_path, note=notes.append) == [None] * 3
+    assert train_group(units, tmp_path, note=notes.append) == [None] * 3
     assert [str(folder.path / "last.safetensors") in note for note in notes] == [True]
     assert folder.finished() == (True, [])
 
 
-def test_a_unit_that_is_held_is_not_touched_and_the_others_are_trained(units, tmp_path):
-    folder = units[1].folder(tmp_path)
-    with folder.lock():
-        outcomes = train_together(units, tmp_path)
-        assert [path.name for path in folder.path.iterdir()] == ["lock"]
-    assert [type(outcome) for outcome in outcomes] == [type(None), UnitLocked, type(None)]
-    assert [unit.folder(tmp_path).finished()[0] for unit in units] == [True, False, True]
+def test_a_group_with_a_unit_that_is_held_elsewhere_is_not_touched(units, tmp_path):
+    with units[1].folder(tmp_path).lock():
+        outcomes = train_group(units, tmp_path)
+        assert [type(outcome) for outcome in outcomes] == [UnitLocked] * 3
+        files = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+        assert files == {"lock"}
 
 
 def test_a_group_holds_all_its_units(units, tmp_path):
@@ -659,10 +498,12 @@ def test_a_group_holds_all_its_units(units, tmp_path):
             with pytest.raises(UnitLocked):
                 train_unit(unit, tmp_path)
 
-    assert train_together(units, tmp_path, report) == [None] * 3
+    assert train_group(units, tmp_path, report) == [None] * 3
 
 
-def test_a_unit_held_elsewhere_is_waited_for_after_its_group(units, tmp_path, monkeypatch):
+def test_a_group_held_elsewhere_is_waited_for_as_a_whole(
+    units, tmp_path, monkeypatch, expected, all_numbers
+):
     held, flock = units[0].folder(tmp_path), fcntl.flock
     lock = held.lock()
     lock.__enter__()
@@ -675,12 +516,13 @@ def test_a_unit_held_elsewhere_is_waited_for_after_its_group(units, tmp_path, mo
     monkeypatch.setattr(fcntl, "flock", leave_once_waited_for)
     progress = Counted()
     train_units(units, tmp_path, 1, progress)
-    assert [held.name in note for note in progress.notes] == [True]
-    assert progress.done[-1] == held.name
+    assert ["(3 units)" in note for note in progress.notes] == [True]
+    assert len(progress.done) == 3
     assert progress.steps == 24
+    assert all_numbers(units, tmp_path) == expected
 
 
-# A loss that is no number stops its unit and no other.
+# A loss that is not finite stops its unit and no other.
 
 
 @pytest.fixture
@@ -688,7 +530,7 @@ def diverging(monkeypatch):
     """Let the loss of the unit with seed 0 be infinite from a step on, wherever it is stacked."""
 
     def set_up(step):
-        update, losses = together._Group._update, stacked.stacked_losses
+        update, losses = groups._Group._update, vmapped.stacked_losses
         now = []
 
         def remembered(self, number):
@@ -700,8 +542,8 @@ def diverging(monkeypatch):
             found = losses(*arguments)
             return found * torch.where(now[1] & (now[0] >= step), float("inf"), 1.0)
 
-        monkeypatch.setattr(together._Group, "_update", remembered)
-        monkeypatch.setattr(stacked, "stacked_losses", infinite)
+        monkeypatch.setattr(groups._Group, "_update", remembered)
+        monkeypatch.setattr(vmapped, "stacked_losses", infinite)
 
     return set_up
 
@@ -710,9 +552,9 @@ def diverging(monkeypatch):
 def test_a_diverged_unit_stops_alone_and_names_its_step(
     units, tmp_path, expected, all_numbers, diverging, monkeypatch, step, held
 ):
-    monkeypatch.setattr(together, "_LOSSES_HELD", held)
+    monkeypatch.setattr(groups, "_LOSSES_HELD", held)
     diverging(step)
-    outcomes = train_together(units, tmp_path)
+    outcomes = train_group(units, tmp_path)
     assert [type(outcome) for outcome in outcomes] == [type(None), NonFiniteLoss, type(None)]
     folder = units[1].folder(tmp_path)
     sentence = f"{folder.name}: the loss was inf at step {step}; no checkpoint"
@@ -725,7 +567,7 @@ def test_a_diverged_unit_stops_alone_and_names_its_step(
 
 def test_a_diverged_unit_keeps_its_last_good_checkpoint(units, tmp_path, diverging):
     diverging(3)
-    outcomes = train_together(units, tmp_path, checkpoint_seconds=0)
+    outcomes = train_group(units, tmp_path, checkpoint_seconds=0)
     assert "at step 3; the last good checkpoint is that of step 2" in str(outcomes[1])
     assert units[1].folder(tmp_path).load_checkpoint()[0] == 2
 
@@ -734,7 +576,7 @@ def test_a_diverged_unit_does_not_send_a_killed_group_back(units, tmp_path, dive
     diverging(3)
     stop_at(units, tmp_path, 7)
     steps = []
-    outcomes = train_together(units, tmp_path, steps.append, checkpoint_seconds=0)
+    outcomes = train_group(units, tmp_path, steps.append, checkpoint_seconds=0)
     assert [type(outcome) for outcome in outcomes] == [type(None), NonFiniteLoss, type(None)]
     assert "at step 3; the last good checkpoint is that of step 2" in str(outcomes[1])
     assert steps[:3] == [12, 2, 2]
@@ -742,7 +584,7 @@ def test_a_diverged_unit_does_not_send_a_killed_group_back(units, tmp_path, dive
 
 def test_diverged_units_all_of_them_end_the_group(seeds, tmp_path):
     units = seeds(optimizer=Adam(lr=1e30), final_scores=())
-    outcomes = train_together(units, tmp_path)
+    outcomes = train_group(units, tmp_path)
     assert [type(outcome) for outcome in outcomes] == [NonFiniteLoss] * 3
 
 
@@ -756,7 +598,7 @@ def test_workers_tell_of_the_diverged_unit_and_finish_the_others(units, tmp_path
 def test_a_model_that_cannot_be_built_fails_every_unit(seeds, tmp_path):
     units = seeds(model=EncoderDecoderSpec(hidden=5, input_dimension=1))
     with pytest.raises(UsageError, match="no room"):
-        train_together(units, tmp_path)
+        train_group(units, tmp_path)
     with pytest.raises(AttnscopeError, match=r"3 of 3 units failed\. .*no room"):
         train_units(units, tmp_path)
 
@@ -766,6 +608,6 @@ def test_units_of_another_version_start_over(units, tmp_path, monkeypatch, expec
         patch.setattr(loop, "environment", lambda device: {"torch": "1.0", "device": device})
         stop_at(units, tmp_path, 6)
     steps = []
-    train_together(units, tmp_path, steps.append)
+    train_group(units, tmp_path, steps.append)
     assert steps == [3] * 8
     assert all_numbers(units, tmp_path) == expected

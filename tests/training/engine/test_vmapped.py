@@ -20,7 +20,6 @@ from attnscope.training.engine.vmapped import (
     stack,
     stack_batches,
     stacked_losses,
-    stacked_step,
 )
 from attnscope.training.objective import Likelihood, total
 from attnscope.training.penalties import SquaredNorm
@@ -73,10 +72,11 @@ def train_one_by_one(models, steps, clip):
 def train_stacked(models, steps, clip):
     stacked = stack(models)
     optimizer = adam(stacked.parameters.values())
-    losses = [
-        stacked_step(stacked, optimizer, stack_batches(batches(step)), TERMS, clip=clip)
-        for step in range(steps)
-    ]
+    gradients, losses = Gradients(stacked, TERMS), []
+    for step in range(steps):
+        losses.append(gradients(stack_batches(batches(step))))
+        clip_each(stacked, clip)
+        optimizer.step()
     stacked.write_back(models)
     return torch.stack(losses)
 

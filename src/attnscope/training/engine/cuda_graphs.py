@@ -1,10 +1,10 @@
-"""Gradients of stacked models on a GPU as CUDA graphs: a step's kernels are started at once.
+"""Gradients of stacked models on a GPU as CUDA graphs: a step's kernels are launched at once.
 
 A step of an encoder-decoder is a couple of thousand small kernels, which a GPU runs sooner than
-Python can start them. A graph is recorded once for each shape of batches, and reads them from where
-they lay then. What is recorded is losses and gradients; clipping and the optimiser are a few dozen
-kernels more, and stay what they are on a CPU, with their state and their checkpoints. All graphs
-leave the gradients in the same place: those of a large vocabulary are too large for one each.
+Python can launch them. A graph is recorded once for each shape of batches, and reads them from the
+same memory at every step. Losses and gradients are recorded; clipping and the optimiser are a few
+dozen kernels more, and run as on a CPU, with the same state and checkpoints. All graphs write the
+gradients to the same memory: those of a large vocabulary are too large for one copy per graph.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from attnscope.models.intervention import AttentionRule
 from attnscope.training.engine.vmapped import Gradients, Stack, StackedModels
 from attnscope.training.objective import Term
 
-# Steps of a shape that are made without a graph: a GPU loads kernels and makes room when it first
-# needs them, which is not to be recorded.
+# Steps of a shape that run without a graph: a GPU loads kernels and allocates memory when it first
+# needs them, which must not be recorded.
 _WARM = 1
-# Most graphs of a program; shapes beyond, of a corpus with long and rare texts, go without.
+# Most graphs of a group; further shapes, of a corpus with long and rare texts, run without.
 _MOST = 64
 # Inputs wider than this are padded to a multiple of the second, and to one of an eighth of their
-# width or less: of texts hardly two batches are equally wide, and sentences, which a recurrent
-# model reads word by word, are left as they are.
+# width or less: hardly two batches of long texts are equally wide. Sentences, which a recurrent
+# model reads word by word, keep their width.
 _NARROW, _MULTIPLE = 32, 16
 
 Work = Callable[[], Tensor]
 
 
 class CudaGraphs:
-    """What is done on the GPU: work on a stream of its own, and recordings that share memory.
+    """A stream to work on, and graphs recorded from it that share memory.
 
-    Graphs may share memory because what one leaves is used before another is started.
+    Graphs may share memory because the results of one are used before another is launched.
     """
 
     def __init__(self) -> None:
@@ -47,8 +47,8 @@ class CudaGraphs:
         """Copy numbers from the CPU without waiting for it."""
         place.copy_(numbers.pin_memory(), non_blocking=True)
 
-    def do(self, work: Work) -> Tensor:
-        """Do a piece of work where it would be recorded."""
+    def run_on_stream(self, work: Work) -> Tensor:
+        """Do a piece of work on the stream on which it would be recorded."""
         current = torch.cuda.current_stream()
         self.stream.wait_stream(current)
         with torch.cuda.stream(self.stream):
@@ -57,7 +57,7 @@ class CudaGraphs:
         return done
 
     def record(self, work: Work) -> tuple[Tensor, Callable[[], None]]:
-        """Return what a piece of work returns, which it overwrites each time, and how to do it."""
+        """Record a piece of work; return its result, which a replay overwrites, and the replay."""
         graph = torch.cuda.CUDAGraph()
         with _no_copies_from_the_host(), torch.cuda.graph(graph, self.pool, self.stream):
             done = work()
@@ -66,10 +66,10 @@ class CudaGraphs:
 
 @contextmanager
 def _no_copies_from_the_host() -> Iterator[None]:
-    """Take the usual kernels instead of the repeatable ones, one of which cannot be recorded.
+    """Use the usual kernels instead of the deterministic ones, one of which cannot be recorded.
 
     It is that of a gather's gradient, which copies a few numbers from the CPU. The losses gather
-    one number of each row, so that the usual one adds every number to 0 and repeats as well.
+    one number of each row, so the usual kernel adds every number to 0 and is deterministic too.
     """
     mode = torch.get_deterministic_debug_mode()
     torch.set_deterministic_debug_mode("default")
@@ -85,7 +85,7 @@ class RecordedGradients(Gradients):
     Parameters
     ----------
     graphs
-        How work is recorded.
+        Records the work.
     """
 
     def __init__(
@@ -99,39 +99,39 @@ class RecordedGradients(Gradients):
         super().__init__(models, terms, attention, numbers)
         self.graphs = graphs or CudaGraphs()
         self.shapes: dict[tuple[torch.Size, ...], _Shape] = {}
-        self.kept: list[Tensor | None] = []  # the gradients, once it is known which there are
+        self.kept: list[Tensor | None] = []  # the gradients, once it is known which exist
 
     @staticmethod
     def width(widest: int) -> int:
-        """Return a width that many batches have, so that they have one graph."""
+        """Return a width that many batches share, so that they share a graph."""
         if widest <= _NARROW:
             return widest
         multiple = max(_MULTIPLE, 1 << (widest.bit_length() - 4))
         return -(-widest // multiple) * multiple
 
     def make_room(self, widest: Callable[[], Stack]) -> None:
-        """Record the widest batch first: the others find room in the memory that it leaves.
+        """Record the widest batch first: the others reuse its memory.
 
-        Recorded in the order in which they come, wider and wider ones would each take new memory.
+        Recorded as they come, wider and wider batches would each allocate new memory.
         """
         columns = widest()
         for _ in range(_WARM + 1):
             self(columns)
 
     def __call__(self, columns: Stack) -> Float[Tensor, " model"]:
-        """Leave the gradients in the stacked parameters, and return the losses."""
+        """Store the gradients in the stacked parameters, and return the losses."""
         shapes = tuple(column.shape for column in columns.values())
         shape = self.shapes.get(shapes)
         if shape is None:
             recorded = len(self.shapes) < _MOST
             shape = _Shape(self, columns, recorded)
-            # Places of batches that are never recorded are not kept: with masks they are large.
+            # Buffers of batches that are never recorded are not kept: with masks they are large.
             if recorded:
                 self.shapes[shapes] = shape
         return shape(columns)
 
-    def put(self, found: Sequence[Tensor | None]) -> None:
-        """Leave gradients in the parameters, at every step in the same place."""
+    def store(self, found: Sequence[Tensor | None]) -> None:
+        """Store gradients in the parameters, in the same memory at every step."""
         if not self.kept:
             self.kept = [
                 g if g is None else torch.empty_like(p)
@@ -140,11 +140,11 @@ class RecordedGradients(Gradients):
         for place, gradient in zip(self.kept, found, strict=True):
             if place is not None and gradient is not None:
                 place.copy_(gradient)
-        super().put(self.kept)
+        super().store(self.kept)
 
 
 class _Shape:
-    """Batches of one shape: where they are copied to, and in time the graph that reads them."""
+    """Batches of one shape: the buffers that they are copied to, and the graph that reads them."""
 
     def __init__(self, owner: RecordedGradients, columns: Stack, recorded: bool) -> None:
         self.owner, self.left = owner, _WARM if recorded else -1
@@ -166,9 +166,9 @@ class _Shape:
             owner.graphs.send(row, place)
         if self.left:
             self.left -= 1
-            return owner.graphs.do(lambda: owner.taken(self.columns))
+            return owner.graphs.run_on_stream(lambda: owner.compute(self.columns))
         if self.replay is None:
-            self.losses, self.replay = owner.graphs.record(lambda: owner.taken(self.columns))
+            self.losses, self.replay = owner.graphs.record(lambda: owner.compute(self.columns))
         assert self.losses is not None
         self.replay()
         # The next step overwrites them.
@@ -181,13 +181,9 @@ def _by_type(columns: Stack) -> list[Stack]:
 
 
 def _in_rows(columns: Stack) -> list[Tensor]:
-    """Return columns of one type as one piece, so that a step has a copy for each type.
+    """Return the columns of each type as one tensor, so that a step has one copy per type.
 
-    One column alone is a piece as it is: masks, which are large, are not put together once more.
+    A single column is left as it is: masks, which are large, are not copied once more.
     """
     rows = ([column.flatten() for column in like.values()] for like in _by_type(columns))
     return [torch.cat(row) if len(row) > 1 else row[0] for row in rows]
-
-
-# How the gradients of stacked models are taken, by their device.
-GRADIENTS: dict[str, type[Gradients]] = {"cpu": Gradients, "cuda": RecordedGradients}

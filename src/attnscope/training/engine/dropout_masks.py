@@ -1,16 +1,14 @@
-"""Masks of dropout that are drawn before a step, for models that run as one program.
+"""Dropout masks drawn before a step, for models under `torch.func.vmap`, which cannot draw.
 
-Each model's masks are those it would draw if trained by itself: from its own generator, in the
-order it asks for them, in the shapes that its own batch gives them; only then are they padded to
-those of the stacked batches. Models that read one batch have one generator's masks, which are drawn
-once. What a model and its objective ask for follows from the shape of a batch, and is found by
-running them; where two widths show how, not at every other one, which of long texts are many.
+Each model's masks are those that it would draw if trained by itself: from its own generator, in the
+order and the shapes in which it asks for them; only then are they padded to the width of the
+stacked batches. Models that read one batch share one generator's masks. Mask shapes are recorded by
+a dry run; after two input widths they are extrapolated, since corpora of long texts have many.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -23,22 +21,25 @@ from attnscope.training.engine.vmapped import MASKS, Stack, StackedModels, first
 from attnscope.training.objective import Term
 
 Asked = tuple[torch.Size, float]  # a shape and a rate
-
-# How the batches' masks are drawn, by the models' device: in turn on the core that trains them;
-# side by side for a GPU, which would wait for them.
-_DRAWING: dict[str, Callable[[int], Callable[..., Iterable[Any]]]] = {
-    "cpu": lambda models: map,
-    "cuda": lambda models: ThreadPoolExecutor(models).map,
-}
+# Calls a function for each row of some columns.
+Draw = Callable[..., None]
 
 
-class PreparedMasks:
-    """The masks of several models' batches, step after step.
+def draw_in_turn(function: Callable[..., None], *columns: Sequence[Any]) -> None:
+    """Call a function for each row, one after another."""
+    for row in zip(*columns, strict=True):
+        function(*row)
+
+
+class DropoutMasks:
+    """The masks of several models' batches, step by step.
 
     Parameters
     ----------
     models, terms, attention
         As in `attnscope.training.engine.vmapped.Gradients`.
+    draw
+        How the batches' masks are drawn: in turn, or by several threads.
     """
 
     def __init__(
@@ -46,47 +47,45 @@ class PreparedMasks:
         models: StackedModels,
         terms: Sequence[Term] = (),
         attention: Mapping[str, AttentionRule] | None = None,
+        draw: Draw = draw_in_turn,
     ) -> None:
         self.model, self.terms, self.attention = models.model, terms, attention
         self.device = next(self.model.parameters()).device
-        self.each = _DRAWING[self.device.type](len(models))
+        self.draw = draw
         self.asked: dict[tuple[int, torch.Size], dict[int, list[Asked]]] = {}  # by the width
 
     def __call__(
         self, batches: Sequence[Batch], generators: Sequence[torch.Generator], columns: Stack
     ) -> Stack:
-        """Return every batch's masks, one after another, as a further one of the stacked columns.
-
-        Models that ask for none have no such column.
-        """
+        """Return every batch's masks as a further stacked column; without dropout there is none."""
         asked = [self._asked_for(batch) for batch in batches]
         stacked = [shape for shape, _ in self._asked_for(first_batch(columns))]
         if not stacked:
             return {}
         sizes = [shape.numel() for shape in stacked]
-        # From pinned memory a GPU takes them without another copy.
+        # From pinned memory a GPU copies them without waiting.
         pinned = self.device.type == "cuda"
         rows = torch.empty(len(batches), sum(sizes), dtype=torch.bool, pin_memory=pinned)
 
-        def draw(row: Tensor, own: list[Asked], generator: torch.Generator) -> None:
+        def fill(row: Tensor, own: list[Asked], generator: torch.Generator) -> None:
             row.zero_()
             masks = masks_from(generator)
             for place, shape, (size, rate) in zip(row.split(sizes), stacked, own, strict=True):
                 place.view(shape)[tuple(map(slice, size))] = masks(size, rate)
 
-        list(self.each(draw, rows, asked, generators))
+        self.draw(fill, rows.unbind(), asked, generators)
         return {MASKS: rows}
 
     def _asked_for(self, batch: Batch) -> list[Asked]:
         width = batch.inputs.shape[1]
         known = self.asked.setdefault((len(batch), batch.targets.shape), {})
         if width not in known:
-            followed = _at_width(width, known)
-            known[width] = self._noted(batch) if followed is None else followed
+            extrapolated = _at_width(width, known)
+            known[width] = self._dry_run(batch) if extrapolated is None else extrapolated
         return known[width]
 
     @torch.no_grad()
-    def _noted(self, batch: Batch) -> list[Asked]:
+    def _dry_run(self, batch: Batch) -> list[Asked]:
         asked = []
 
         def note(shape: torch.Size, rate: float) -> Tensor:
@@ -101,9 +100,9 @@ class PreparedMasks:
 
 
 def _at_width(width: int, known: Mapping[int, list[Asked]]) -> list[Asked] | None:
-    """Return what is asked for at a width, by what was at the first two; None if they do not say.
+    """Extrapolate the masks asked for at a width from those at the first two, or return None.
 
-    They do if every side of a mask was the width or the same at both.
+    That is possible if every side of a mask was either the width or the same at both.
     """
     if len(known) < 2:
         return None

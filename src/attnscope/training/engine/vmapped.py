@@ -1,10 +1,10 @@
-"""Several models of one shape trained as one program: `torch.func` over stacked parameters.
+"""Several models of one shape trained as one: `torch.func.vmap` over stacked parameters.
 
 Each model has its own gradient and its own clipping, and its own batch or one that it shares with
-others; nothing passes from one to another, so the numbers are those of training them one after the
+others. Models do not affect each other, so the numbers are those of training them one after the
 other, up to the rounding of matrix products. A model must be plain tensor operations, with no
 randomness but the masks of `dropped`, which come with the batches
-(`attnscope.training.engine.dropout_masks`); its modules stay those of one model.
+(`attnscope.training.engine.dropout_masks`).
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from torch.nn.functional import pad
 
 from attnscope.data.batch import Batch
 from attnscope.errors import UsageError
-from attnscope.models.dropout import masks_given
-from attnscope.models.encoders import one_of_several
+from attnscope.models.dropout import masks_given, no_masks
 from attnscope.models.intervention import AttentionRule
+from attnscope.training.engine.padded_recurrence import ELEMENTWISE, LSTMCell, vmappable
 from attnscope.training.objective import Term, total
 
 Stack = dict[str, Tensor]
 
 _BATCH = [field.name for field in fields(Batch)]
-MASKS = "masks"  # the column of dropout's, where there are any
-# What a shorter batch is filled up with; a target there is never looked at.
+MASKS = "masks"  # the column of dropout masks, where there are any
+# Padding of a shorter batch; targets there are not counted.
 _FILL = {"gold": -1}
 
 
@@ -37,8 +37,8 @@ _FILL = {"gold": -1}
 class StackedModels:
     """The parameters and buffers of several models, with a leading axis over models.
 
-    ``model`` is any one of them, made to be stacked: its code is run, its own numbers are not used.
-    ``reads`` says which of the batches, and of the masks, each model takes.
+    ``model`` is the code that is run; its own numbers are not used. ``reads`` is the index of the
+    batch, and of the masks, that each model reads.
     """
 
     model: nn.Module
@@ -50,14 +50,18 @@ class StackedModels:
         return len(next(iter(self.parameters.values())))
 
     def write_back(self, models: Sequence[nn.Module]) -> None:
-        """Put the parameters into modules of one model each, in the order they were stacked in."""
+        """Copy the parameters into modules of one model each, in the order of the stack."""
         with torch.no_grad():
             for number, model in enumerate(models):
                 for name, parameter in model.named_parameters():
                     parameter.copy_(self.parameters[name][number])
 
 
-def stack(models: Sequence[nn.Module], reads: Sequence[int] | None = None) -> StackedModels:
+def stack(
+    models: Sequence[nn.Module],
+    reads: Sequence[int] | None = None,
+    cell: LSTMCell = ELEMENTWISE,
+) -> StackedModels:
     """Stack copies of the parameters and buffers of models of one shape.
 
     Give ``parameters.values()`` to an optimiser: one that treats every number by itself, such as
@@ -66,7 +70,9 @@ def stack(models: Sequence[nn.Module], reads: Sequence[int] | None = None) -> St
     Parameters
     ----------
     reads
-        The number of each model's batch among those given at a step; without it each has its own.
+        The index of each model's batch among those given at a step; by default each has its own.
+    cell
+        How an LSTM's cell is computed.
     """
     shapes = [{name: p.shape for name, p in model.named_parameters()} for model in models]
     if not shapes or any(shape != shapes[0] for shape in shapes):
@@ -74,7 +80,7 @@ def stack(models: Sequence[nn.Module], reads: Sequence[int] | None = None) -> St
     parameters, buffers = stack_module_state(list(models))
     device = next(iter(parameters.values())).device
     numbers = torch.tensor(range(len(models)) if reads is None else reads, device=device)
-    return StackedModels(one_of_several(models[0]), parameters, buffers, numbers)
+    return StackedModels(vmappable(models[0], cell), parameters, buffers, numbers)
 
 
 def stack_batches(
@@ -90,7 +96,7 @@ def stack_batches(
     widths = {name: max(part.shape[-1] for part in parts) for name, parts in columns.items()}
     widths["inputs"] = width(widths["inputs"])
     device = batches[0].inputs.device
-    # Lengths too: inside one program nothing waits for the CPU.
+    # Lengths too: nothing waits for the CPU under vmap.
     return {
         name: torch.stack(_alike(parts, widths[name], _FILL.get(name, 0))).to(device)
         for name, parts in columns.items()
@@ -107,7 +113,7 @@ def first_batch(columns: Stack) -> Batch:
 
 
 class _Loss(nn.Module):
-    """A model's objective as a module, as `functional_call` wants it."""
+    """A model's objective as a module, as `functional_call` needs it."""
 
     def __init__(
         self, model: nn.Module, terms: Sequence[Term], attention: Mapping[str, AttentionRule]
@@ -117,14 +123,14 @@ class _Loss(nn.Module):
 
     def forward(self, columns: Stack, numbers: Float[Tensor, " number"]) -> Float[Tensor, ""]:
         batch = Batch(**{name: columns[name] for name in _BATCH})
-        given = masks_given(columns[MASKS]) if MASKS in columns else None
-        trace = self.model.trace(batch, self.attention, given)  # type: ignore[operator]
+        masks = masks_given(columns[MASKS]) if MASKS in columns else None
+        trace = self.model.trace(batch, self.attention, masks)  # type: ignore[operator]
         left = iter(numbers.unbind())
         terms = [
-            term.model_copy(update={name: next(left) for name in term.numbers})
+            term.model_copy(update={name: next(left) for name in term.varying})
             for term in self.terms
         ]
-        return total(terms, self.model, trace, given or torch.Generator())  # type: ignore[arg-type]
+        return total(terms, self.model, trace, masks or no_masks)  # type: ignore[arg-type]
 
 
 def stacked_losses(
@@ -136,8 +142,8 @@ def stacked_losses(
 ) -> Float[Tensor, " model"]:
     """Return every model's objective on the batch that it reads (`stack_batches`).
 
-    Masks of dropout are a further column; without it nothing is dropped. Models may have numbers of
-    their own in the terms (`term_numbers`).
+    Dropout masks are a further column; without it nothing is dropped. ``numbers`` are the varying
+    numbers of each model's terms (`term_numbers`).
     """
     loss = _Loss(models.model, terms, attention or {})
 
@@ -153,10 +159,10 @@ def stacked_losses(
 def term_numbers(
     models: StackedModels, objectives: Sequence[Sequence[Term]]
 ) -> Float[Tensor, "model number"]:
-    """Return the numbers of each model's terms, one term after another, where the models are."""
+    """Return the varying numbers of each model's terms, term by term, on the models' device."""
     like = next(iter(models.parameters.values()))
     rows = [
-        [getattr(term, name) for term in terms for name in term.numbers] for terms in objectives
+        [getattr(term, name) for term in terms for name in term.varying] for terms in objectives
     ]
     return torch.tensor(rows, dtype=like.dtype, device=like.device)
 
@@ -178,23 +184,23 @@ class Gradients:
         numbers: Float[Tensor, "model number"] | None = None,
     ) -> None:
         self.models, self.terms, self.attention = models, terms, attention
-        # Made once: a graph cannot take numbers from the CPU.
-        own = [terms] * len(models)
-        self.numbers = term_numbers(models, own) if numbers is None else numbers
+        # Made once: a CUDA graph cannot copy numbers from the CPU.
+        alike = [terms] * len(models)
+        self.numbers = term_numbers(models, alike) if numbers is None else numbers
         self.trained = [p for p in models.parameters.values() if p.requires_grad]
         self.device = next(iter(models.parameters.values())).device
 
     @staticmethod
     def width(widest: int) -> int:
-        """Return how wide stacked inputs are best made: no wider than need be."""
+        """Return the width to pad stacked inputs to: that of the widest."""
         return widest
 
     def make_room(self, widest: Callable[[], Stack]) -> None:
-        """Prepare for batches of any width, given how to make the widest."""
+        """Allocate memory for batches of any width, given how to make the widest."""
 
     def __call__(self, columns: Stack) -> Float[Tensor, " model"]:
-        """Leave the gradients in the stacked parameters, and return the losses."""
-        return self.taken({name: column.to(self.device) for name, column in columns.items()})
+        """Store the gradients in the stacked parameters, and return the losses."""
+        return self.compute({name: column.to(self.device) for name, column in columns.items()})
 
     @torch.no_grad()
     def losses(self, columns: Stack) -> Float[Tensor, " model"]:
@@ -202,24 +208,24 @@ class Gradients:
         placed = {name: column.to(self.device) for name, column in columns.items()}
         return stacked_losses(self.models, placed, self.terms, self.attention, self.numbers)
 
-    def taken(self, columns: Stack) -> Float[Tensor, " model"]:
-        """Do the same with columns that are on the models' device."""
+    def compute(self, columns: Stack) -> Float[Tensor, " model"]:
+        """Do the same for columns that are on the models' device."""
         losses = stacked_losses(self.models, columns, self.terms, self.attention, self.numbers)
-        # Models do not touch each other: the gradient of their sum is that of each.
+        # Models do not affect each other: the gradient of their sum is that of each.
         found = torch.autograd.grad(losses.sum(), self.trained, allow_unused=True)
-        self.put(_apart(found))
+        self.store(_unshared(found))
         return losses.detach()
 
-    def put(self, found: Sequence[Tensor | None]) -> None:
-        """Leave gradients in the parameters."""
+    def store(self, found: Sequence[Tensor | None]) -> None:
+        """Store gradients in the parameters."""
         for parameter, gradient in zip(self.trained, found, strict=True):
             parameter.grad = gradient
 
 
-def _apart(gradients: Sequence[Tensor | None]) -> list[Tensor | None]:
-    """Return gradients in a place of their own each, so that clipping scales each of them once.
+def _unshared(gradients: Sequence[Tensor | None]) -> list[Tensor | None]:
+    """Return gradients in memory of their own each, so that clipping scales each of them once.
 
-    Autograd leaves those of parameters that are added up, as an LSTM's biases are, in one place.
+    Autograd returns one tensor for parameters that are added up, as an LSTM's biases are.
     """
     taken: set[int] = set()
     found: list[Tensor | None] = []
@@ -230,31 +236,6 @@ def _apart(gradients: Sequence[Tensor | None]) -> list[Tensor | None]:
             taken.add(gradient.untyped_storage().data_ptr())
         found.append(gradient)
     return found
-
-
-def stacked_step(
-    models: StackedModels,
-    optimizer: torch.optim.Optimizer,
-    columns: Stack,
-    terms: Sequence[Term],
-    attention: Mapping[str, AttentionRule] | None = None,
-    clip: float = float("inf"),
-) -> Float[Tensor, " model"]:
-    """Make one update of every model on the batch it reads, and return the losses before it.
-
-    Parameters
-    ----------
-    optimizer
-        Of the stacked parameters; the same one at every step.
-    columns
-        The batches, as `stack_batches` gives them.
-    clip
-        Largest norm of a model's whole gradient; a greater one is scaled down to it.
-    """
-    losses = Gradients(models, terms, attention)(columns)
-    clip_each(models, clip)
-    optimizer.step()
-    return losses
 
 
 def clip_each(models: StackedModels, limit: float) -> Float[Tensor, " model"]:

@@ -1,10 +1,8 @@
-"""Many units at once: one process and one thread each, as many side by side as asked for.
+"""A pool of worker processes, one thread each (``--jobs``), that trains groups of units.
 
-Units that differ in nothing but their seed, or on a GPU in a number such as λ, share a process, as
-one program, where their model can.
-Units that another command is training are left to it and waited for at the end. Units that do not
-fit into a GPU's memory beside the others are tried again in half as many processes when these are
-done. A unit that fails does not stop the others.
+Groups that another command is training are left to it and waited for at the end. Groups that do not
+fit into a GPU's memory together are tried again in half as many processes. A unit that fails does
+not stop the others.
 """
 
 from __future__ import annotations
@@ -26,30 +24,31 @@ from typing import Any
 import torch
 
 from attnscope.errors import AttnscopeError, UnitLocked
-from attnscope.training.engine.groups import groups, is_program, train_together
+from attnscope.training.engine.grouping import groups, is_vmapped
+from attnscope.training.engine.groups import train_group
 from attnscope.training.loop import train_unit
 from attnscope.training.progress import Progress, Silent
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
 
-# Steps between two reports of a process: often enough for a bar, seldom enough to cost nothing.
+# Steps between two reports of a process: often enough for a progress bar, at no cost.
 _REPORT_EVERY = 10
-# What every worker would import otherwise; the first optimiser of a process imports the second.
+# Imported once by the fork server instead of by every worker; optimisers import the second.
 _PRELOADED = [__name__, "torch._dynamo"]
 
 
 class Workers:
     """Processes that train units, kept for as long as a recipe runs.
 
-    They are forked from a server that has imported all they need and started nothing, so that the
-    imports are waited for once.
+    They are forked from a server that has imported all they need and started nothing, so that
+    imports are paid for once.
 
     Parameters
     ----------
     workspace
-        Where units lie.
+        The folder of the units.
     jobs
-        Processes side by side; 1 trains in this process.
+        Number of processes; 1 trains in this process.
     """
 
     def __init__(self, workspace: Path, jobs: int = 1) -> None:
@@ -59,7 +58,7 @@ class Workers:
         self._context.set_forkserver_preload(_PRELOADED)
         self._processes: list[Any] = []
         self._todo: Any = None
-        self._told: Any = None
+        self._results: Any = None
 
     def __enter__(self) -> Workers:
         return self
@@ -76,63 +75,62 @@ class Workers:
     def train(
         self, units: Sequence[Unit], progress: Progress | None = None, title: str = "training"
     ) -> list[TrainedUnit]:
-        """Train units, or go on with them, or reuse them; return them in the order given."""
+        """Train units, or resume them, or reuse them; return them in the order given."""
         progress = progress or Silent()
         waiting = list({unit.folder(self.workspace).path: unit for unit in units}.values())
         progress.begin(title, len(waiting), sum(unit.training.steps for unit in waiting))
         try:
             failures, locked = self._train(waiting, progress)
-            for unit in locked:
-                name = unit.folder(self.workspace).name
-                progress.note(f"{name} is being trained by another process; waiting for it.")
-                told = _attempt(unit, self.workspace, progress.advance, progress.note, wait=True)
-                if told[0] == "finished":
-                    progress.finished(name)
-                else:
-                    failures.append(told[1])
+            for group in locked:
+                progress.note(f"{self._names(group)} is being trained by another process; waiting.")
+                outcomes = _attempt(group, self.workspace, progress.advance, progress.note, True)
+                _count_finished(outcomes, progress)
+                failures += [message for status, message in outcomes if status != "finished"]
         finally:
             progress.end()
         if failures:
             raise AttnscopeError(f"{len(failures)} of {len(waiting)} units failed. {failures[0]}")
         return [TrainedUnit(unit, unit.folder(self.workspace)) for unit in units]
 
-    def _train(self, units: list[Unit], progress: Progress) -> tuple[list[str], list[Unit]]:
-        left, jobs = groups(units, self.jobs), self.jobs
-        told: list[Told] = []
+    def _names(self, group: list[Unit]) -> str:
+        first = group[0].folder(self.workspace).name
+        return first if len(group) == 1 else f"The group of {first} ({len(group)} units)"
+
+    def _train(self, units: list[Unit], progress: Progress) -> tuple[list[str], list[list[Unit]]]:
+        """Train all groups; return the failures' sentences, and the groups held elsewhere."""
+        left, jobs = groups(units), self.jobs
+        ended: list[Ended] = []
         while left:
             jobs = min(jobs, len(left))
-            train = self._side_by_side if jobs > 1 else self._in_turn
-            now = list(self._noted(train(left, jobs, progress), progress))
-            # These groups stay what they are: what a unit ends with may depend on them.
+            train = self._in_parallel if jobs > 1 else self._in_turn
+            now = []
+            for group, outcomes in train(left, jobs, progress):
+                _count_finished(outcomes, progress)
+                now.append((group, outcomes))
+            # Groups are not split: the last bits of their units may depend on them.
             left = [group for group, outcomes in now if _crowded(outcomes) and jobs > 1]
-            told += [(group, outcomes) for group, outcomes in now if group not in left]
+            ended += [(group, outcomes) for group, outcomes in now if group not in left]
             if left:
                 jobs //= 2
                 self._end_processes()
                 progress.note(
-                    f"{sum(map(len, left))} units did not fit into the GPU's memory beside the "
-                    f"others and are tried again, {jobs} at a time; a smaller --jobs avoids it."
+                    f"{sum(map(len, left))} units did not fit into the GPU's memory with the "
+                    f"others and are tried again, {jobs} processes at a time; a smaller --jobs "
+                    "avoids it."
                 )
-        ended = [pair for group, outcomes in told for pair in zip(group, outcomes, strict=True)]
-        locked = [unit for unit, (status, _) in ended if status == "locked"]
-        failures = [message for _, (status, message) in ended if status in ("crowded", "failed")]
+        locked = [group for group, outcomes in ended if outcomes[0][0] == "locked"]
+        failures = []
+        for _, outcomes in ended:
+            failures += [message for status, message in outcomes if status in _FAILED]
         return failures, locked
 
-    @staticmethod
-    def _noted(told: Iterator[Told], progress: Progress) -> Iterator[Told]:
-        for group, outcomes in told:
-            for status, message in outcomes:
-                if status == "finished":
-                    progress.finished(message)
-            yield group, outcomes
-
-    def _in_turn(self, work: list[list[Unit]], _: int, progress: Progress) -> Iterator[Told]:
+    def _in_turn(self, work: list[list[Unit]], _: int, progress: Progress) -> Iterator[Ended]:
         for group in work:
-            yield group, _attempt_group(group, self.workspace, progress.advance, progress.note)
+            yield group, _attempt(group, self.workspace, progress.advance, progress.note)
 
-    def _side_by_side(
+    def _in_parallel(
         self, work: list[list[Unit]], jobs: int, progress: Progress
-    ) -> Iterator[Told]:
+    ) -> Iterator[Ended]:
         self._start([unit for group in work for unit in group], jobs)
         for index, group in enumerate(work):
             self._todo.put((index, group))
@@ -149,10 +147,10 @@ class Workers:
 
     def _start(self, units: list[Unit], jobs: int) -> None:
         if not self._processes:
-            self._todo, self._told = self._context.Queue(), self._context.Queue()
-        arguments = (self._todo, self._told, self.workspace)
-        # A process that is still starting is not known yet, and so could not be ended.
-        with _interrupt_put_off(), _script_left_alone(units):
+            self._todo, self._results = self._context.Queue(), self._context.Queue()
+        arguments = (self._todo, self._results, self.workspace)
+        # A process that is still starting is not listed yet, and so could not be ended.
+        with _interrupt_deferred(), _main_module_hidden(units):
             for _ in range(jobs - len(self._processes)):
                 process = self._context.Process(target=_work, args=arguments, daemon=True)
                 process.start()
@@ -161,23 +159,30 @@ class Workers:
     def _listen(self) -> tuple[str, Any, int]:
         while True:
             try:
-                return self._told.get(timeout=1.0)
+                return self._results.get(timeout=1.0)
             except queue.Empty:
                 codes = [process.exitcode for process in self._processes if process.exitcode]
                 if codes:
                     raise AttnscopeError(
                         f"A training process died (exit code {codes[0]}), perhaps for lack of "
-                        "memory; run the same command again to go on, with a smaller --jobs."
+                        "memory; run the same command again to resume, with a smaller --jobs."
                     ) from None
 
 
 Outcome = tuple[str, str]  # finished, locked, crowded or failed; and a name or a sentence
-Told = tuple[list[Unit], list[Outcome]]
+Ended = tuple[list[Unit], list[Outcome]]
+_FAILED = ("crowded", "failed")
 
 
 def _crowded(outcomes: list[Outcome]) -> bool:
-    # A program does not fit as a whole, or not at all.
+    # A group fits as a whole, or not at all.
     return outcomes[0][0] == "crowded"
+
+
+def _count_finished(outcomes: list[Outcome], progress: Progress) -> None:
+    for status, message in outcomes:
+        if status == "finished":
+            progress.finished(message)
 
 
 def train_units(
@@ -189,28 +194,18 @@ def train_units(
 
 
 def _attempt(
-    unit: Unit,
-    workspace: Path,
-    report: Callable[[int], None],
-    note: Callable[[str], None],
-    wait: bool = False,
-) -> Outcome:
-    try:
-        return "finished", train_unit(unit, workspace, report, note, wait=wait).name
-    except (AttnscopeError, torch.OutOfMemoryError) as error:
-        return _unfinished(error)
-
-
-def _attempt_group(
     units: list[Unit],
     workspace: Path,
     report: Callable[[int], None],
     note: Callable[[str], None],
+    wait: bool = False,
 ) -> list[Outcome]:
-    if not is_program(units):
-        return [_attempt(units[0], workspace, report, note)]
     try:
-        errors = train_together(units, workspace, report, note)
+        if is_vmapped(units):
+            errors = train_group(units, workspace, report, note, wait=wait)
+        else:
+            train_unit(units[0], workspace, report, note, wait=wait)
+            errors = [None]
     except (AttnscopeError, torch.OutOfMemoryError) as error:
         return [_unfinished(error)] * len(units)
     return [
@@ -226,10 +221,10 @@ def _unfinished(error: Exception) -> Outcome:
 
 
 @contextmanager
-def _interrupt_put_off() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of the block, and keep it from the server started inside."""
+def _interrupt_deferred() -> Iterator[None]:
+    """Defer Ctrl-C to the end of the block, and hide it from the server started inside."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # No other thread may set handlers, or is interrupted.
+        yield  # Only the main thread may set handlers, and only it is interrupted.
         return
     came: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
@@ -244,11 +239,11 @@ def _interrupt_put_off() -> Iterator[None]:
 
 
 @contextmanager
-def _script_left_alone(units: list[Unit]) -> Iterator[None]:
-    """Keep processes started in the block from running the user's script, as Python has them do.
+def _main_module_hidden(units: list[Unit]) -> Iterator[None]:
+    """Keep processes started in the block from running the user's script, as Python makes them.
 
-    A script that calls attnscope and does not ask ``if __name__ == "__main__"`` would start over in
-    each of them. Only those that train what the script itself defines need it.
+    A script that calls attnscope without ``if __name__ == "__main__"`` would start over in each of
+    them. Only those that train what the script itself defines need it.
     """
     script = sys.modules["__main__"]
     if b"__main__" not in pickle.dumps(units):
@@ -259,42 +254,42 @@ def _script_left_alone(units: list[Unit]) -> Iterator[None]:
         sys.modules["__main__"] = script
 
 
-def _work(todo: Any, told: Any, workspace: Path) -> None:
+def _work(todo: Any, results: Any, workspace: Path) -> None:
     # Ctrl-C reaches every process of a terminal; the parent alone decides, and ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         index, group = todo.get()
-        report = _Report(told)
+        report = _StepCounter(results)
         try:
-            outcomes = _attempt_group(group, workspace, report, report.note)
+            outcomes = _attempt(group, workspace, report, report.note)
         except Exception as error:
             outcomes = [("failed", f"{type(error).__name__}: {error}")] * len(group)
         report.send()
         _give_back_memory()
-        told.put(("ended", outcomes, index))
+        results.put(("ended", outcomes, index))
 
 
 def _give_back_memory() -> None:
-    """Leave a GPU's memory to other processes: one keeps what it no longer uses otherwise."""
+    """Return a GPU's unused memory, which PyTorch keeps otherwise, to other processes."""
     if torch.cuda.is_initialized():
-        gc.collect()  # Graphs, and what they hold, are in cycles.
+        gc.collect()  # Graphs, and the tensors they hold, are in reference cycles.
         torch.cuda.empty_cache()
 
 
 def _end_with_parent() -> None:
-    """Leave no orphan: it would hold its unit against the command that goes on with it."""
+    """End with the parent: an orphan would hold its units against the command that resumes them."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
     os._exit(1)
 
 
-class _Report:
+class _StepCounter:
     """Counts steps and sends them now and then."""
 
-    def __init__(self, told: Any) -> None:
-        self.told, self.steps = told, 0
+    def __init__(self, results: Any) -> None:
+        self.results, self.steps = results, 0
 
     def __call__(self, steps: int) -> None:
         self.steps += steps
@@ -302,8 +297,8 @@ class _Report:
             self.send()
 
     def send(self) -> None:
-        self.told.put(("steps", self.steps, -1))
+        self.results.put(("steps", self.steps, -1))
         self.steps = 0
 
     def note(self, sentence: str) -> None:
-        self.told.put(("note", sentence, -1))
+        self.results.put(("note", sentence, -1))

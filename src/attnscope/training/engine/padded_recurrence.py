@@ -1,16 +1,20 @@
-"""An LSTM layer over padded texts as plain tensor operations, for models that run as one program.
+"""An LSTM over padded texts as plain tensor operations, for models under `torch.func.vmap`.
 
 A long text is thousands of small kernels, and a GPU is held up by starting them: stacked models
 need no more of them than one. Both directions run at once. The backward one reads each text
 reversed within its own length, so that padding always comes last and reaches no real state, and
-nothing is masked on the way. The gradient is written out: word by word it has one product, and
-those of the weights are one each for all words.
+nothing is masked on the way. The gradient is written out: there is one product per word, and one
+per weight matrix for all words.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -19,12 +23,44 @@ from torch.autograd.function import once_differentiable
 
 from attnscope.data.batch import moved
 from attnscope.errors import UsageError
+from attnscope.models.dropout import Randomness, dropped
+from attnscope.models.recurrence import Recurrence, State
 
 _SUFFIXES = ("", "_reverse")  # of PyTorch's names of a direction's parameters
 
 
+def vmappable(model: nn.Module, cell: LSTMCell) -> nn.Module:
+    """Return a model with the very same parameters, whose recurrences can run under vmap."""
+    tensors = chain(model.parameters(), model.buffers())
+    same = deepcopy(model, {id(tensor): tensor for tensor in tensors})
+    for module in same.modules():
+        if isinstance(module, Recurrence):
+            module.forward = partial(_padded, module, cell)  # type: ignore[method-assign]
+    return same
+
+
+def _padded(
+    recurrence: Recurrence,
+    cell: LSTMCell,
+    inputs: Float[Tensor, "batch time width"],
+    lengths: Int[Tensor, " batch"],
+    state: State | None = None,
+    generator: Randomness | None = None,
+) -> tuple[Float[Tensor, "batch time state"], Any]:
+    """Return what `Recurrence` returns for texts that start from 0, without the last states."""
+    if state is not None:
+        raise UsageError("A vectorised recurrence starts from 0: train these units one by one.")
+    states = padded_states(recurrence.layer, inputs, lengths, cell)
+    for layer in recurrence.upper:
+        states = padded_states(layer, dropped(states, recurrence.dropout, generator), lengths, cell)
+    return states, None
+
+
 def padded_states(
-    layer: nn.Module, inputs: Float[Tensor, "batch time width"], lengths: Int[Tensor, " batch"]
+    layer: nn.Module,
+    inputs: Float[Tensor, "batch time width"],
+    lengths: Int[Tensor, " batch"],
+    cell: LSTMCell,
 ) -> Float[Tensor, "batch time state"]:
     """Return the states that an LSTM of one layer has of packed texts, and 0 at padding.
 
@@ -32,7 +68,7 @@ def padded_states(
     """
     if not isinstance(layer, nn.LSTM):
         raise UsageError(
-            f"Only LSTMs can be stacked, and an encoder has a {type(layer).__name__}: train its "
+            f"Only LSTMs can be vectorised, and an encoder has a {type(layer).__name__}: train its "
             "units one by one."
         )
     suffixes = _SUFFIXES[: 1 + layer.bidirectional]
@@ -43,7 +79,7 @@ def padded_states(
     bias = torch.cat(word_biases) + torch.cat(state_biases)
     gates = nn.functional.linear(inputs, torch.cat(words), bias).unflatten(-1, (len(suffixes), -1))
     lengths = moved(lengths, inputs.device)
-    found, *_ = _Words.apply(gates[None], torch.stack(states)[None], lengths[None])
+    found, *_ = _Words.apply(gates[None], torch.stack(states)[None], lengths[None], cell)
     # Not found[0], whose gradient is a copy into zeros.
     return found.squeeze(0).flatten(-2)
 
@@ -88,9 +124,9 @@ def _as_padded(rows: Int[Tensor, "time model direction batch"]) -> Int[Tensor, "
 
 
 class _Words(torch.autograd.Function):
-    """The states of several models' texts, from what the words give to the gates.
+    """The states of several models' texts, from the gates' inputs.
 
-    Beside the states comes what the gradient needs, word by word: states, cells and gates.
+    With the states come the tensors that the gradient needs, by word: states, cells and gates.
     """
 
     @staticmethod
@@ -98,18 +134,18 @@ class _Words(torch.autograd.Function):
         gates: Float[Tensor, "model batch time direction gates"],
         weight: Float[Tensor, "model direction gates hidden"],
         lengths: Int[Tensor, "model batch"],
+        lstm: LSTMCell,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         models, batch, width, directions, size = gates.shape
         lanes, hidden = models * directions, size // 4
         order = _Order(lengths, width, directions)
         given = gates.reshape(-1, size).index_select(0, order.read).view(width, -1, size)
         across = weight.flatten(0, 1).transpose(1, 2)
-        step = CELLS[gates.device.type].step
         states = [gates.new_zeros(lanes * batch, hidden)]
         cells, active = [states[0]], []
         for word in given:
             own = torch.bmm(states[-1].view(lanes, batch, hidden), across)
-            state, cell, gate = step(word, own.view(-1, size), cells[-1])
+            state, cell, gate = lstm.step(word, own.view(-1, size), cells[-1])
             states.append(state)
             cells.append(cell)
             active.append(gate)
@@ -120,7 +156,7 @@ class _Words(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        _, weight, lengths = inputs
+        _, weight, lengths, ctx.lstm = inputs
         _, *kept = output
         ctx.mark_non_differentiable(*kept)
         # Else they would be given gradients, which are 0 and as large.
@@ -139,14 +175,13 @@ class _Words(torch.autograd.Function):
         wanted.masked_fill_(~order.real[..., None], 0.0)
         wanted = wanted.view(width, lanes, batch, hidden)
         across = weight.flatten(0, 1)
-        back = CELLS[gradient.device.type].back
         gates, cell = None, torch.zeros_like(cells[0])
         found = []
         for word in reversed(range(width)):
             state = wanted[word]
             if gates is not None:
                 state.baddbmm_(gates.view(lanes, batch, -1), across)
-            gates, cell = back(
+            gates, cell = ctx.lstm.back(
                 state.view(-1, hidden), cell, cells[word], cells[word + 1], active[word]
             )
             found.append(gates)
@@ -155,16 +190,17 @@ class _Words(torch.autograd.Function):
         of_weight = torch.bmm(
             _by_lane(every, lanes, batch).transpose(1, 2), _by_lane(states[:-1], lanes, batch)
         )
-        return padded.view(*gradient.shape[:-1], 4 * hidden), of_weight.view_as(weight), None
+        return padded.view(*gradient.shape[:-1], 4 * hidden), of_weight.view_as(weight), None, None
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor) -> Any:
-        """Run what `torch.func.vmap` runs side by side as further models."""
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> Any:
+        """Run the models of `torch.func.vmap` as further models."""
+        *tensors, lstm = inputs
         parts = [
             part.expand(info.batch_size, *part.shape) if axis is None else part.movedim(axis, 0)
-            for part, axis in zip(inputs, in_dims, strict=True)
+            for part, axis in zip(tensors, in_dims, strict=False)
         ]
-        states, *kept = _Words.apply(*(part.flatten(0, 1) for part in parts))
+        states, *kept = _Words.apply(*(part.flatten(0, 1) for part in parts), lstm)
         return (states.unflatten(0, parts[0].shape[:2]), *kept), (0, *[None] * len(kept))
 
 
@@ -173,17 +209,18 @@ def _by_lane(values: Float[Tensor, "time row any"], lanes: int, batch: int) -> T
     return values.unflatten(1, (lanes, batch)).transpose(0, 1).flatten(1, 2)
 
 
-class Cell(NamedTuple):
+@dataclass(frozen=True)
+class LSTMCell:
     """An LSTM's cell at one word, of any number of texts; gates are in PyTorch's order i, f, g, o.
 
     Attributes
     ----------
     step
-        From what the word and the last state give to the gates, and the last cell, to state, cell
+        From the gates' inputs by the word and by the last state, and the last cell, to state, cell
         and gates.
     back
         From the gradients of state and cell, the cells before and after the word and its gates to
-        the gradients of what was given to the gates and of the cell before.
+        the gradients of the gates' inputs and of the cell before.
     """
 
     step: Callable[..., tuple[Tensor, Tensor, Tensor]]
@@ -218,7 +255,6 @@ def _fused_back(*parts: Tensor) -> tuple[Tensor, Tensor]:
     return gates, cell
 
 
-ELEMENTWISE = Cell(_step, _back)
-# PyTorch has these for a GPU alone: one kernel each.
-FUSED = Cell(torch.ops.aten._thnn_fused_lstm_cell, _fused_back)
-CELLS: dict[str, Cell] = {"cpu": ELEMENTWISE, "cuda": FUSED}
+ELEMENTWISE = LSTMCell(_step, _back)
+# PyTorch has these on a GPU only: one kernel each.
+FUSED = LSTMCell(torch.ops.aten._thnn_fused_lstm_cell, _fused_back)

@@ -1,0 +1,157 @@
+"""One backend per device: which units form a group, and how a group computes."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor
+
+from attnscope.errors import UsageError, suggestion
+from attnscope.models.intervention import AttentionRule
+from attnscope.runs.spec import Settings
+from attnscope.training.engine.cuda_graphs import RecordedGradients
+from attnscope.training.engine.dropout_masks import draw_in_turn
+from attnscope.training.engine.padded_recurrence import ELEMENTWISE, FUSED, LSTMCell
+from attnscope.training.engine.vmapped import Gradients, StackedModels
+from attnscope.training.objective import Term
+from attnscope.training.unit import Unit
+
+Rules = Mapping[str, AttentionRule]
+Numbers = Float[Tensor, "model number"]
+
+
+class Backend(ABC):
+    """How units train on one device.
+
+    Attributes
+    ----------
+    lstm_cell
+        How an LSTM's cell is computed under vmap.
+    vmaps_single_units
+        Whether a unit by itself runs as a group of one.
+    """
+
+    lstm_cell: LSTMCell
+    vmaps_single_units: bool
+
+    def vectorises(self, unit: Unit) -> bool:
+        """Whether a unit may join a group: its model and all its terms are vectorised."""
+        return unit.model.vectorised and all(term.vectorised for term in unit.training.objective)
+
+    @abstractmethod
+    def likeness(self, unit: Unit) -> Unit:
+        """Return a unit without the settings in which units of one group may differ."""
+
+    @abstractmethod
+    def parts(self, units: Sequence[Unit]) -> int:
+        """Return the number of groups to split like units into: a function of the units alone."""
+
+    @abstractmethod
+    def gradients(
+        self, models: StackedModels, terms: Sequence[Term], attention: Rules, numbers: Numbers
+    ) -> Gradients:
+        """Return what computes the gradients of stacked models."""
+
+    @abstractmethod
+    def draw(self, function: Callable[..., None], *columns: Sequence[Any]) -> None:
+        """Call a function that draws dropout masks for each row of some columns."""
+
+
+class CpuBackend(Backend):
+    """One thread per process; a group is as large as a core's cache makes worthwhile.
+
+    PyTorch's own recurrences read no padding and are faster than vmapped ones, so recurrent models
+    train one by one. Units of several λ are not put together: sharing their masks would save a
+    tenth of a step, and a larger group costs more.
+    """
+
+    lstm_cell = ELEMENTWISE
+    vmaps_single_units = False
+    _LARGEST = 5
+
+    def vectorises(self, unit: Unit) -> bool:
+        """Whether a unit may join a group; not if its model is recurrent."""
+        return super().vectorises(unit) and not unit.model.recurrent
+
+    def likeness(self, unit: Unit) -> Unit:
+        """Return a unit without its seed."""
+        return unit.model_copy(update={"seed": 0})
+
+    def parts(self, units: Sequence[Unit]) -> int:
+        """Return as few groups of at most five as there can be."""
+        return math.ceil(len(units) / self._LARGEST)
+
+    def gradients(
+        self, models: StackedModels, terms: Sequence[Term], attention: Rules, numbers: Numbers
+    ) -> Gradients:
+        """Return plain gradients."""
+        return Gradients(models, terms, attention, numbers)
+
+    def draw(self, function: Callable[..., None], *columns: Sequence[Any]) -> None:
+        """Draw one row after another, on the core that trains."""
+        draw_in_turn(function, *columns)
+
+
+class CudaBackend(Backend):
+    """CUDA graphs; ten units take about as long as one, so groups are as large as memory allows.
+
+    A GPU waits for the masks of a step, which are the same for every λ: units that differ in such
+    a number share a group.
+    """
+
+    lstm_cell = FUSED
+    vmaps_single_units = True
+    # Input positions that a group reads in one step, at most: with an LSTM's states and their
+    # gradients some 9 GB.
+    _POSITIONS = 2**19
+    _THREADS = 16
+
+    def likeness(self, unit: Unit) -> Unit:
+        """Return a unit without its seed and the varying numbers of its model and terms."""
+        terms = tuple(_without(term, term.varying) for term in unit.training.objective)
+        training = unit.training.model_copy(update={"objective": terms})
+        model = _without(unit.model, unit.model.varying)
+        return unit.model_copy(update={"seed": 0, "model": model, "training": training})
+
+    def parts(self, units: Sequence[Unit]) -> int:
+        """Return as few groups as fit into memory."""
+        training = units[0].training
+        passes = 1 + sum(term.passes for term in training.objective)
+        positions = passes * len(units) * training.batch_size * units[0].source.widest_input
+        return math.ceil(positions / self._POSITIONS)
+
+    def gradients(
+        self, models: StackedModels, terms: Sequence[Term], attention: Rules, numbers: Numbers
+    ) -> Gradients:
+        """Return gradients by CUDA graphs."""
+        return RecordedGradients(models, terms, attention, numbers)
+
+    def draw(self, function: Callable[..., None], *columns: Sequence[Any]) -> None:
+        """Draw rows in several threads, since the GPU waits for them."""
+        with ThreadPoolExecutor(min(len(columns[0]), self._THREADS)) as threads:
+            list(threads.map(function, *columns))
+
+
+def _without(settings: Any, names: Sequence[str]) -> Any:
+    """Return settings with the fields of some dotted names at 0."""
+    for name in names:
+        field, _, rest = name.partition(".")
+        inner: Settings = getattr(settings, field)
+        value = _without(inner, [rest]) if rest else 0.0
+        settings = settings.model_copy(update={field: value})
+    return settings
+
+
+BACKENDS: dict[str, Backend] = {"cpu": CpuBackend(), "cuda": CudaBackend()}
+
+
+def backend_of(device: str) -> Backend:
+    """Return the backend of a device."""
+    if device not in BACKENDS:
+        raise UsageError(f"device={device!r} is not known; {suggestion(device, BACKENDS)}")
+    return BACKENDS[device]
