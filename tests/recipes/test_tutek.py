@@ -14,19 +14,30 @@ import torch
 from attnscope.claims.published import published
 from attnscope.data.corpus import GrammarSentiment
 from attnscope.data.known import definitions
-from attnscope.data.text import LabelledText
 from attnscope.errors import UsageError
 from attnscope.models.attentions import DotProduct, LearnedQuery
-from attnscope.recipes.recipe import Lab
+from attnscope.recipes.extra.rationales import stand_in
+from attnscope.recipes.kit.lab import Lab, leaves
+from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.running import run
 from attnscope.recipes.tutek import fig1, fig2, table1, table2, table6, units
-from attnscope.recipes.tutek.fig2_identity import EXACT, identity_rows
-from attnscope.recipes.tutek.held_out import choosing_count, held_out, part_of
-from attnscope.recipes.tutek.marked_words import stand_in
-from attnscope.recipes.tutek.rows import PRINTED, Rows, point, statistics_rows
-from attnscope.recipes.tutek.table1_figures import heading
-from attnscope.recipes.tutek.units import TutekConfig, Which, best_weight, model_of, unit_of
-from attnscope.runs.result import Result
+from attnscope.recipes.tutek.evaluation import (
+    PRINTED,
+    choosing_count,
+    held_out,
+    part_of,
+    statistics_rows,
+)
+from attnscope.recipes.tutek.figures import heading
+from attnscope.recipes.tutek.identity import EXACT, identity_rows
+from attnscope.recipes.tutek.units import (
+    ModelVariant,
+    TutekConfig,
+    best_weight,
+    model_of,
+    unit_of,
+)
+from attnscope.runs.result import Matrix, Result
 from attnscope.training.engine.workers import Workers
 from attnscope.training.masked_lm import MaskedWords
 from attnscope.training.trained_unit import TrainedUnit
@@ -40,20 +51,22 @@ def config(**settings: Any) -> table1.Config:
     return table1.Config.model_validate(SMALL | settings)
 
 
-def named(dataset: str, table: str) -> Rows:
-    """Rows of a corpus that is never read."""
-    return Rows(LabelledText(corpus=dataset), range(5), table)
+def named(dataset: str, table: str, percent: bool = False) -> Sheet:
+    """Return a sheet of a corpus that is never read."""
+    return Sheet(dataset, "test", range(5), "tutek", table, PRINTED[dataset], percent)
 
 
-@pytest.mark.parametrize("table", ["table1", "table2", "table3", "table5"])
-def test_every_printed_cell_is_found_beside_a_measurement(table: str):
+@pytest.mark.parametrize(
+    ("table", "percent"),
+    [("table1", True), ("table2", False), ("table3", False), ("table5", False)],
+)
+def test_every_printed_cell_is_found_beside_a_measurement(table: str, percent: bool):
     names = {printed: name for name, printed in PRINTED.items()}
     rows = [row for row in published("tutek") if row.table == table]
     assert {row.dataset for row in rows} <= set(names)
     for row in rows:
-        made = named(names[row.dataset], table)
-        measured = made.row(row.metric, point(0.0), dict(row.variant), split="test")
-        assert measured.published == row.value
+        sheet = named(names[row.dataset], table, percent)
+        assert sheet.point(row.metric, 0.0, dict(row.variant)).published == row.value
 
 
 def test_table_6_is_found_by_model_and_layers():
@@ -61,9 +74,9 @@ def test_table_6_is_found_by_model_and_layers():
     names = {printed: name for name, printed in PRINTED.items()}
     for row in rows:
         layers, model = (dict(row.variant)[key] for key in ("layers", "model"))
-        made = named(names[row.dataset], "table6")
-        axes = table6._axes(Which(model, "additive", int(layers)))
-        assert made.row(row.metric, point(0.0), axes, split="test").published == row.value
+        sheet = named(names[row.dataset], "table6", percent=True)
+        axes = table6.axes_of(ModelVariant(model, "additive", int(layers)))
+        assert sheet.point(row.metric, 0.0, axes).published == row.value
 
 
 def test_the_weight_with_the_highest_validation_f1_is_chosen_and_the_smallest_of_equals():
@@ -75,10 +88,10 @@ def test_the_weight_with_the_highest_validation_f1_is_chosen_and_the_smallest_of
 def test_what_weights_do_is_drawn_where_there_are_several(weights: tuple[float, ...], drawn: bool):
     made = named("tutek-sst", "table1")
     of = {"attention": "dot", "model": "tying"}
-    rows = [made.row(name, point(0.0), of, split="test") for name in table1.HEADLINE[:3]]
+    rows = [made.point(name, 0.0, of) for name in table1.HEADLINE[:3]]
     for weight in weights:
         for name in ("validation_f1", "ablation_drop_uniform", "ablation_drop_permuted"):
-            rows.append(made.row(name, point(weight), of | {"weight": weight}, split="test"))
+            rows.append(made.point(name, weight, of | {"weight": weight}))
     result = Result(
         recipe="tutek/table1",
         scale="full",
@@ -99,8 +112,7 @@ def test_a_figures_title_says_what_the_marks_of_attention_mean(
 ):
     made = named("tutek-sst", "table1")
     rows = [
-        made.row("f1_trained", point(0.0), {"attention": name, "model": "base"}, split="test")
-        for name in attentions
+        made.point("f1_trained", 0.0, {"attention": name, "model": "base"}) for name in attentions
     ]
     assert heading("tutek-sst", rows) == f"tutek-sst {told}"
 
@@ -114,9 +126,13 @@ def test_choosing_weights_never_looks_at_other_attention(
     for rule in ("Uniform", "Permuted"):
         monkeypatch.setattr(f"attnscope.models.intervention.{rule}.__call__", refused)
     monkeypatch.setattr("attnscope.analysis.fragility.fragility", refused)
-    monkeypatch.setattr("attnscope.analysis.reattended.outputs_under", refused)
+    monkeypatch.setattr("attnscope.analysis.replaced_attention.outputs_under", refused)
     small = config(seeds=2, deltas=[1, 10], etas=[1], attention="additive")
-    models = [Which("base", "additive"), Which("tying", "additive"), Which("mlm", "additive")]
+    models = [
+        ModelVariant("base", "additive"),
+        ModelVariant("tying", "additive"),
+        ModelVariant("mlm", "additive"),
+    ]
     with Workers(tmp_path) as workers:
         (runs,) = units.train_corpora(small, Lab(workers), models)
     tried = {weight: one.f1 for weight, one in runs.grids[models[1]].items()}
@@ -139,7 +155,7 @@ def test_what_chooses_is_never_measured():
 def test_models_are_the_papers():
     full = TutekConfig(vectors="")
     base, concat, residual = (
-        model_of(full, Which(name, "dot")) for name in ("base", "concat", "residual")
+        model_of(full, ModelVariant(name, "dot")) for name in ("base", "concat", "residual")
     )
     assert base.attention == DotProduct(scale="root", query=LearnedQuery(initial="normal"))
     built = {spec.encoder.kind: spec.build(SOURCE, 0) for spec in (base, concat, residual)}  # type: ignore[attr-defined]
@@ -148,14 +164,14 @@ def test_models_are_the_papers():
         "concat": 600,
         "residual": 300,
     }
-    deep = model_of(full, Which("base", "additive", layers=3))
+    deep = model_of(full, ModelVariant("base", "additive", layers=3))
     assert deep.encoder.layers == 3  # type: ignore[attr-defined]
 
 
 def test_settings_reach_the_terms_of_the_objective():
     small = config(tying="norm", masked_words="mean")
-    tied = unit_of(small, SOURCE, Which("tying", "dot"), 0, 20.0).training.objective[1]
-    masked = unit_of(small, SOURCE, Which("mlm", "dot"), 0, 0.3).training.objective[1]
+    tied = unit_of(small, SOURCE, ModelVariant("tying", "dot"), 0, 20.0).training.objective[1]
+    masked = unit_of(small, SOURCE, ModelVariant("mlm", "dot"), 0, 0.3).training.objective[1]
     assert tied == Tying(weight=20.0, power=1)
     assert masked == MaskedWords(weight=0.3, reduction="mean")
 
@@ -222,7 +238,7 @@ def test_two_curves_are_compared_where_both_are():
 
 def test_an_imitator_differs_from_its_base_in_seed_and_knows_no_labels():
     settings = fig1.Config.model_validate(SMALL)
-    base = unit_of(settings, SOURCE, Which("base", "additive"), 1)
+    base = unit_of(settings, SOURCE, ModelVariant("base", "additive"), 1)
     imitator = fig1.imitator_of(settings, base, 0.1)
     assert imitator.seed != base.seed
     assert [term.kind for term in imitator.training.objective] == ["imitation"]  # type: ignore[attr-defined]
@@ -231,13 +247,13 @@ def test_an_imitator_differs_from_its_base_in_seed_and_knows_no_labels():
 
 def test_deeper_models_have_the_weight_that_was_chosen_for_one_layer(tmp_path: Path):
     settings = table6.Config.model_validate(SMALL | {"seeds": 1})
-    which = Which("tying", "additive")
+    which = ModelVariant("tying", "additive")
     unit = unit_of(settings, SOURCE, which, 0, 1.0)
     untrained = TrainedUnit(unit, unit.folder(tmp_path))
-    tried = {weight: units.Tried(untrained, f1) for weight, f1 in ((1.0, 0.2), (20.0, 0.9))}
+    tried = {weight: units.GridPoint(untrained, f1) for weight, f1 in ((1.0, 0.2), (20.0, 0.9))}
     planned = table6.deeper_units(settings, units.Runs(SOURCE, {which: []}, {which: tried}))
     assert [deep.layers for deep in planned] == [2, 3]
-    assert all(u.training.objective[1].weight == 20.0 for us in planned.values() for u in us)
+    assert all(unit.training.objective[1].weight == 20.0 for unit in leaves(planned))  # type: ignore[attr-defined]
 
 
 def test_a_sentence_of_ones_own_is_drawn_word_by_word(tmp_path: Path):
@@ -249,10 +265,11 @@ def test_a_sentence_of_ones_own_is_drawn_word_by_word(tmp_path: Path):
         jobs=1,
         out=tmp_path,
     )
-    words = done.result.select("word_probability", model="base", sentence="given")
-    assert [row.found["word"] for row in words][:4] == ["the", "acting", "is", "dull"]
-    attention = done.result.select("word_attention", model="base", sentence="given")
-    assert sum(row.value or 0.0 for row in attention) == pytest.approx(1.0, abs=1e-5)
+    axes = {"model": "base", "sentence": "given"}
+    words = done.result.picture(Matrix, "word_probability", **axes)
+    assert words.columns[:4] == ("the", "acting", "is", "dull")
+    attention = done.result.picture(Matrix, "word_attention", **axes)
+    assert np.sum(attention.values) == pytest.approx(1.0, abs=1e-5)
     assert next(path.stem for path in done.figures) == "fig2-grammar-sentiment"
 
 
@@ -273,7 +290,7 @@ def test_a_corpus_without_marks_is_told_before_anything_is_trained(
     def none(*_: object) -> None:
         raise UsageError("No text has a rationale.")
 
-    monkeypatch.setattr("attnscope.recipes.tutek.rationales.marked_texts", none)
+    monkeypatch.setattr("attnscope.recipes.extra.rationales.marked_texts", none)
     with pytest.raises(UsageError, match="has a rationale"):
         run("tutek/rationales", SMALL, device="cpu", jobs=1, out=tmp_path)
     assert not list(tmp_path.rglob("config.json"))
@@ -310,8 +327,8 @@ def test_stand_in_marks_are_words_of_the_texts_own_label():
 
 def test_three_ways_to_a_logit_agree_on_every_classifier():
     rows = identity_rows(config(), SOURCE)
-    assert len({row.axes["classifier"] for row in rows}) == 2 * len(units.VARIANTS) + 5
-    assert max(row.value or 0.0 for row in rows) <= EXACT
+    assert len({row.axes["classifier"] for row in rows}) == 2 * len(units.COLUMNS) + 5
+    assert max(row.number for row in rows) <= EXACT
 
 
 def test_every_default_corpus_is_known_and_has_a_part_to_choose_by_and_one_to_measure():

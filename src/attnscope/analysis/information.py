@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import mutual_info_score
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from torch import Tensor
 
 from attnscope.analysis.replaced_attention import POSITIONS, positions_at_once
@@ -198,7 +199,7 @@ def mutual_information(
 def label_information(
     one: NDArray[np.integer], other: NDArray[np.integer], *, seed: int = 0
 ) -> Information:
-    """Return the mutual information of two labellings, beside that of their shuffled pairs."""
+    """Return the mutual information of two labellings, and that of their shuffled pairs."""
     rng = np.random.default_rng(seed_of("shuffled pairs", seed))
     shuffled = [mutual_info_score(one, rng.permutation(other)) for _ in range(_SHUFFLES)]
     return Information(
@@ -212,7 +213,12 @@ def label_information(
 def cluster_labels(
     points: Float[Tensor, "occurrence width"], clusters: int, batch_size: int, seed: int
 ) -> NDArray[np.integer]:
-    """Return the cluster of every point; there are at most as many clusters as points."""
+    """Return the cluster of every point; there are at most as many clusters as points.
+
+    One thread, as everywhere else: scikit-learn would take every core that it finds, and sums over
+    threads depend on their number.
+    """
     array = points.detach().cpu().numpy()
     means = MiniBatchKMeans(min(clusters, len(array)), batch_size=batch_size, random_state=seed)
-    return means.fit(array).labels_
+    with threadpool_limits(limits=1):
+        return means.fit(array).labels_

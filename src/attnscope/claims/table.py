@@ -196,7 +196,7 @@ class Part:
             for name in self._names
             for row in cell.select(name, **self.given)
         )
-        if not values:
+        if not values and self.rule is not None:
             raise NotMeasured(self._names[0])
         labels = {value: f"{self.says} {value}".strip() for value in values}
         return together(

@@ -17,7 +17,8 @@ import altair as alt
 from attnscope.figures import charts
 from attnscope.figures.charts import Axis, Panel
 from attnscope.figures.palette import NEUTRAL
-from attnscope.runs.result import Measurement, Result
+from attnscope.figures.panel import grouped, y_channel
+from attnscope.runs.result import Matrix, Measurement, Plane, Result
 
 Says = Callable[[Measurement], str]
 
@@ -73,6 +74,34 @@ def curves(
     """Draw measurements over an axis as one thin line for each group, without intervals."""
     lines = [ends(row) | {"x": row.axes[x], "group": _said(group, row)} for row in rows]
     return charts.curves(lines, panel, x="x", y="value", group="group", detail="group")
+
+
+def matrix(
+    picture: Matrix, *, title: str = "", value_title: str = "", **options: Any
+) -> alt.LayerChart:
+    """Draw a matrix with its labels; ``options`` as in `attnscope.figures.charts.heatmap`."""
+    return charts.heatmap(
+        picture.values,
+        columns=[str(label) for label in picture.columns],
+        rows=[str(label) for label in picture.rows],
+        x_title=options.pop("x_title", picture.column_axis),
+        y_title=options.pop("y_title", picture.row_axis),
+        value_title=value_title or picture.name.replace("_", " "),
+        title=title,
+        **options,
+    )
+
+
+def plane(picture: Plane, panel: Panel) -> alt.LayerChart:
+    """Draw the points of a plane, or the paths that they form, coloured by their groups."""
+    rows = [{"x": point.x, "y": point.y, "group": point.group} for point in picture.points]
+    dots = charts.points(rows, panel, x="x", y="y", group="group")
+    if not picture.joined:
+        return dots
+    # A path goes through its points in their order, which is not that of x.
+    order = [row | {"order": place} for place, row in enumerate(rows)]
+    paths = grouped(order, panel).mark_line(strokeWidth=1, opacity=0.6)
+    return paths.encode(y=y_channel(panel.y), order="order:Q") + dots
 
 
 def per_dataset(

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from attnscope.analysis.intervals import Interval, crossed_interval, mean_interval, rate_interval
 from attnscope.claims.published import PublishedRow, published_row
+from attnscope.runs.pictures import Curve, Matrix, Plane, Point, Values
 from attnscope.runs.result import Measurement, measured
 
 Axes = Mapping[str, Any]
@@ -139,6 +140,42 @@ class Sheet:
             published,
             found,
         ).model_copy(update={"split": where})
+
+    def matrix(
+        self, name: str, values: Values, axes: Axes | None = None, *, n: int = 1, **fields: Any
+    ) -> Matrix:
+        """Return a table of numbers as a picture; ``fields`` as in `Matrix.of`."""
+        return Matrix.of(name, values=values, n=n, **self._picture(axes), **fields)
+
+    def plane(
+        self,
+        name: str,
+        points: Sequence[Point],
+        axes: Axes | None = None,
+        *,
+        x: str,
+        y: str,
+        joined: bool = False,
+        n: int = 1,
+    ) -> Plane:
+        """Return points in a plane as a picture; ``x`` and ``y`` are the titles of its axes."""
+        return Plane(
+            name=name, x=x, y=y, points=tuple(points), joined=joined, n=n, **self._picture(axes)
+        )
+
+    def curve(
+        self, name: str, along: str, points: Mapping[Any, Interval], axes: Axes | None = None
+    ) -> Curve:
+        """Return intervals by their x, such as training steps, as a picture."""
+        return Curve.of(name, axis=along, points=points, **self._picture(axes))
+
+    def _picture(self, axes: Axes | None) -> dict[str, Any]:
+        return {
+            "dataset": self.dataset,
+            "split": self.split,
+            "axes": {**self.axes, **(axes or {})},
+            "seeds": tuple(self.seeds),
+        }
 
     def _published(self, name: str, split: str, variant: Axes) -> float | None:
         if not self.table or self.printed is None:

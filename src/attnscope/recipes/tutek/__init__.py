@@ -69,6 +69,6 @@ RECIPES = (
         "corpora",
         300,
         4,
-        f"{_HERE}.rationales",
+        "attnscope.recipes.extra.rationales",
     ),
 )

@@ -1,8 +1,8 @@
 """Figure 1: what another attention costs an adversary that is trained to predict alike (Eq. 6).
 
 An adversary is trained for every seed of every model and every λ, and its last weights are compared
-with the model that it imitates. Beside it stands the attention that a search finds for each text
-alone with the output held in place (Jain & Wallace).
+with the model that it imitates. The attention that a search finds for each text alone with the
+output held in place (Jain & Wallace) is measured with it.
 """
 
 from __future__ import annotations
@@ -10,37 +10,34 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import altair as alt
 import numpy as np
 from pydantic import Field
 
 from attnscope.analysis.adversary import Search, find_adversaries
 from attnscope.analysis.imitation import Imitated, compare_with_base
-from attnscope.analysis.intervals import Interval, crossed_interval, mean_interval
-from attnscope.claims.decide import above, all_of
-from attnscope.claims.pool import Decision, Pool, interval_of
+from attnscope.claims.decide import above
+from attnscope.claims.table import Cells, Claim, Needs, Part
 from attnscope.data.corpus import Corpus
+from attnscope.figures.charts import Axis, Guide, Panel, beside, curves, points
+from attnscope.recipes.kit import plots
+from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.options import Names
-from attnscope.recipes.recipe import Charts, Lab, Logged
-from attnscope.recipes.tutek.colours import LABELS, MODELS
-from attnscope.recipes.tutek.held_out import best_model, held_out, last_model, part_of
-from attnscope.recipes.tutek.judging import (
-    against,
-    cells,
-    deviations,
-    evidence_of,
-    full_size,
-    too_few,
-)
-from attnscope.recipes.tutek.rows import Rows, axes_of, rng
+from attnscope.recipes.recipe import Charts
+from attnscope.recipes.tutek.evaluation import best_model, held_out, last_model, part_of, sheet_of
+from attnscope.recipes.tutek.figures import LABELS, MODELS, name_of
 from attnscope.recipes.tutek.units import (
+    SIZES,
     SMALL,
     Attentions,
+    ModelVariant,
     Numbers,
     Runs,
     TutekConfig,
-    Which,
+    deviations,
     train_corpora,
     training_of,
+    variants,
 )
 from attnscope.runs.result import Measurement, Result
 from attnscope.theory.divergence import LARGEST_JSD
@@ -73,9 +70,11 @@ QUICK = SMALL | {
 }
 HEADLINE = ("jsd", "tvd", "tvd_difference", "search_jsd")
 
+Adversaries = Mapping[tuple[ModelVariant, float], Sequence[Imitated]]
+
 
 def imitator_of(config: Config, base: Unit, divergence: float) -> Unit:
-    """Return the adversary of a unit for one λ; it knows no labels."""
+    """Return the adversary of a unit for one λ; it is trained without labels."""
     source = base.source
     assert isinstance(source, Corpus)
     term = Imitation(base=base, which="best", divergence=divergence)
@@ -83,33 +82,29 @@ def imitator_of(config: Config, base: Unit, divergence: float) -> Unit:
     return base.model_copy(update={"training": training, "seed": base.seed + _OTHER_SEED})
 
 
-def imitators(config: Config, runs: Runs) -> dict[tuple[Which, float], list[Unit]]:
+def imitators(config: Config, runs: Runs) -> dict[tuple[ModelVariant, float], list[Unit]]:
     """Return all adversaries of a corpus's models."""
     return {
-        (which, strength): [imitator_of(config, trained.unit, strength) for trained in units]
-        for which, units in runs.units.items()
+        (variant, strength): [imitator_of(config, trained.unit, strength) for trained in units]
+        for variant, units in runs.units.items()
         for strength in config.lambdas
     }
 
 
 def measure(config: Config, lab: Lab) -> list[Measurement]:
     """Train the models and their adversaries, and compare each pair on held-out texts."""
-    models = [Which(name, attention) for attention in config.attention for name in _MODELS]
-    corpora = train_corpora(config, lab, models)
+    corpora = train_corpora(config, lab, variants(config, _MODELS))
     # A base's settings are part of its adversary's, its device among them: as it was trained.
     trained = lab.train([imitators(config, runs) for runs in corpora], "adversaries")
-    made: list[Measurement] = []
+    rows: list[Measurement] = []
     for runs, adversaries in zip(corpora, trained, strict=True):
-        found = {
-            (which, strength): [
-                _compared(imitator, base, lab.device)
-                for imitator, base in zip(each, runs.units[which], strict=True)
-            ]
-            for (which, strength), each in adversaries.items()
-        }
-        made += _curve_rows(config, runs, found)
-        made += _search_rows(config, runs, lab.device)
-    return made
+        found = {}
+        for (variant, strength), units in adversaries.items():
+            pairs = zip(units, runs.units[variant], strict=True)
+            found[variant, strength] = [_compared(*pair, lab.device) for pair in pairs]
+        rows += _curve_rows(config, runs.source, found)
+        rows += _search_rows(config, runs, lab.device)
+    return rows
 
 
 def _compared(imitator: TrainedUnit, base: TrainedUnit, device: str) -> Imitated:
@@ -117,31 +112,28 @@ def _compared(imitator: TrainedUnit, base: TrainedUnit, device: str) -> Imitated
     return compare_with_base(last_model(imitator, device), best_model(base, device), batch)
 
 
-Found = Mapping[tuple[Which, float], Sequence[Imitated]]
-
-
-def _curve_rows(config: Config, runs: Runs, found: Found) -> list[Measurement]:
-    rows = Rows(runs.source, range(config.seeds))
-    made = []
-    curves: dict[Which, list[list[tuple[float, float]]]] = {}
-    for (which, strength), each in found.items():
-        axes = axes_of(which) | {"lambda": strength}
+def _curve_rows(config: Config, source: Corpus, found: Adversaries) -> list[Measurement]:
+    sheet = sheet_of(source, range(config.seeds))
+    rows = []
+    # Points (JSD, TVD) of each seed's curve over λ.
+    points_of: dict[ModelVariant, list[list[tuple[float, float]]]] = {}
+    for (variant, strength), each in found.items():
+        axes = {**variant.axes, "lambda": strength}
         for name, column in (("jsd", "divergence"), ("tvd", "distance")):
             values = np.stack([getattr(one, column).numpy() for one in each])
-            made.append(rows.row(name, crossed_interval(values, rng=rng()), axes))
-            for seed, numbers in enumerate(values):
-                mean = Interval(float(numbers.mean()), np.nan, np.nan, len(numbers))
-                made.append(rows.row(f"{name}_of_seed", mean, axes, seeds=(seed,)))
-        points = curves.setdefault(which, [[] for _ in each])
+            rows.append(sheet.crossed(name, values, axes))
+            for seed, texts in enumerate(values):
+                mean = float(texts.mean())
+                rows.append(sheet.point(f"{name}_of_seed", mean, axes, len(texts), seeds=(seed,)))
+        own = points_of.setdefault(variant, [[] for _ in each])
         for place, one in enumerate(each):
-            points[place].append((float(one.divergence.mean()), float(one.distance.mean())))
-    for which, own in curves.items():
-        if which.model != "base":
-            base = curves[Which("base", which.attention)]
+            own[place].append((float(one.divergence.mean()), float(one.distance.mean())))
+    for variant, own in points_of.items():
+        if variant.model != "base":
+            base = points_of[ModelVariant("base", variant.attention)]
             gaps = [curve_gap(*pair) for pair in zip(own, base, strict=True)]
-            interval = mean_interval(gaps, rng=rng())
-            made.append(rows.row("tvd_difference", interval, axes_of(which)))
-    return made
+            rows.append(sheet.mean("tvd_difference", gaps, variant.axes))
+    return rows
 
 
 def curve_gap(one: Sequence[tuple[float, float]], other: Sequence[tuple[float, float]]) -> float:
@@ -164,76 +156,62 @@ def curve_gap(one: Sequence[tuple[float, float]], other: Sequence[tuple[float, f
 
 def _search_rows(config: Config, runs: Runs, device: str) -> list[Measurement]:
     """Return how far attention can move with the output held, for seed 0 of every model."""
-    rows = Rows(runs.source, (0,))
+    sheet = sheet_of(runs.source, (0,))
     batch = part_of(held_out(runs.source).batch, config.searched).to(device)
     search = Search(steps=config.search_steps)
-    made = []
-    for which, units in runs.units.items():
-        found = find_adversaries(best_model(units[0], device), batch, search)
-        interval = mean_interval(found.divergence.numpy(), rng=rng())
-        near = {"share above .6": float((found.divergence > 0.6).float().mean())}
-        made.append(rows.row("search_jsd", interval, axes_of(which), found=near))
-    return made
+    rows = []
+    for variant, units in runs.units.items():
+        found = find_adversaries(best_model(units[0], device), batch, search).divergence
+        near = {"share above .6": float((found > 0.6).float().mean())}
+        rows.append(sheet.mean("search_jsd", found.numpy(), variant.axes, found=near))
+    return rows
 
 
-def adversary(pool: Pool) -> Decision:
-    """Decide tutek.adversary: the MLM model's adversaries pay more TVD; tying beside."""
-    pool = full_size(pool)
-    every = cells(pool, "tvd_difference", "attention", "model")
-    evidence = evidence_of(every)
-    evidence |= {
-        f"search, {key}": shown
-        for key, shown in evidence_of(cells(pool, "search_jsd", "model", seeds=1)).items()
-    }
-    found = {key: row for key, row in every.items() if key[2] == "mlm"}
-    if not found:
-        return too_few("a corpus with five seeds", 0, evidence)
-    parts = [above(interval_of(row)) for row in found.values()]
-    corpora = {key[0] for key in found}
-    return Decision(all_of(parts), evidence, deviations(pool, corpora), against(found, parts))
-
-
-CLAIMS = {"tutek.adversary": adversary}
+CLAIMS = {
+    "tutek.adversary": Claim(
+        Cells("tvd_difference", ("dataset", "attention")),
+        (
+            Part("", "tvd_difference", above, given={"model": "mlm"}, shown=False),
+            Part("TVD, less the base model's:", "tvd_difference", each="model"),
+            Part("JSD of the search:", "search_jsd", each="model"),
+        ),
+        Needs(seeds=5, sizes=SIZES),
+        deviation=deviations,
+    )
+}
 
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw TVD over JSD, one panel a corpus: the mean over seeds as a line, seeds as dots."""
-    from attnscope.figures.charts import Axis, Guide, Panel, beside, curves, points
-
+    attentions = plots.axis_values(result.select("jsd"), "attention")
     panels = []
-    attentions = dict.fromkeys(str(row.axes["attention"]) for row in result.select("jsd"))
-    for dataset in dict.fromkeys(row.dataset for row in result.select("jsd")):
-        for attention in attentions:
-            where = {"attention": attention}
-            lines = _points(result, dataset, "", **where)
-            dots = _points(result, dataset, "_of_seed", **where)
-            top = 1.1 * max(dot["y"] for dot in dots)
-            bound = Guide([(LARGEST_JSD, 0), (LARGEST_JSD, top)], "ln 2", at="start")
-            panel = Panel(
-                Axis("JSD of attention (nats)", domain=(0, 0.72)),
-                Axis("TVD of predictions", domain=(0, top)),
-                {LABELS[name]: MODELS[name] for name in _MODELS},
-                title=f"{dataset}, {attention}",
-                guides=(bound,),
-            )
-            unnamed = Panel(panel.x, panel.y, panel.colours, labels="none")
-            names = {"x": "x", "y": "y", "group": "group"}
-            panels.append(
-                points(dots, unnamed, **names) + curves(lines, panel, detail="group", **names)
-            )
+    for dataset in plots.datasets(result.select("jsd")):
+        panels += [_panel(result, dataset, attention) for attention in attentions]
     return {"fig1": beside(*panels, columns=2)}
 
 
-def _points(result: Result, dataset: str, suffix: str, **axes: str) -> list[dict[str, Any]]:
-    tvd = {
-        (row.axes["model"], row.axes["lambda"], row.seeds): row.value
-        for row in result.select(f"tvd{suffix}", dataset, **axes)
-    }
+def _panel(result: Result, dataset: str, attention: str) -> alt.LayerChart:
+    lines = _points(result, dataset, "", attention)
+    dots = _points(result, dataset, "_of_seed", attention)
+    top = 1.1 * max(dot["y"] for dot in dots)
+    panel = Panel(
+        Axis("JSD of attention (nats)", domain=(0, 0.72)),
+        Axis("TVD of predictions", domain=(0, top)),
+        {LABELS[name]: MODELS[name] for name in _MODELS},
+        title=f"{dataset}, {attention}",
+        guides=(Guide([(LARGEST_JSD, 0), (LARGEST_JSD, top)], "ln 2", at="start"),),
+    )
+    unnamed = Panel(panel.x, panel.y, panel.colours, labels="none")
+    names = {"x": "x", "y": "y", "group": "group"}
+    return points(dots, unnamed, **names) + curves(lines, panel, detail="group", **names)
+
+
+def _points(result: Result, dataset: str, suffix: str, attention: str) -> list[dict[str, Any]]:
+    jsd, tvd = (
+        result.select(f"{name}{suffix}", dataset, attention=attention) for name in ("jsd", "tvd")
+    )
+    heights = {(str(row.axes), row.seeds): row.value for row in tvd}
     return [
-        {
-            "x": row.value,
-            "y": tvd[row.axes["model"], row.axes["lambda"], row.seeds],
-            "group": LABELS[str(row.axes["model"])],
-        }
-        for row in result.select(f"jsd{suffix}", dataset, **axes)
+        {"x": row.value, "y": heights[str(row.axes), row.seeds], "group": name_of(row)}
+        for row in jsd
     ]

@@ -1,4 +1,4 @@
-"""Figures 2–7: what each word of a sentence alone would have the models say (Eq. 9).
+"""Figures 2–7: the label that each word of a sentence alone would have the models predict (Eq. 9).
 
 ``sentence="…"`` draws any sentence; without one, four of the held-out texts are chosen by rule. The
 share of words that carry the decision by themselves is measured over all held-out texts.
@@ -13,45 +13,37 @@ import numpy as np
 from pydantic import Field
 from scipy import stats
 
-from attnscope.analysis.intervals import crossed_interval, mean_interval
 from attnscope.analysis.token_probabilities import (
     SentenceProbabilities,
     TokenProbabilities,
     sentence_probabilities,
 )
-from attnscope.claims.decide import Verdict, above, all_of, verdict
-from attnscope.claims.pool import Decision, Pool, interval_of
+from attnscope.claims.decide import above, verdict
+from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs, Part
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.corpus import Corpus
 from attnscope.errors import UsageError
+from attnscope.recipes.kit.lab import Lab
+from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.options import Names
-from attnscope.recipes.recipe import Lab
-from attnscope.recipes.tutek.fig2_figures import draw
-from attnscope.recipes.tutek.fig2_identity import EXACT, identity_rows
-from attnscope.recipes.tutek.held_out import best_model, held_out
-from attnscope.recipes.tutek.judging import (
-    cells,
-    deviations,
-    evidence_of,
-    full_size,
-    too_few,
-)
-from attnscope.recipes.tutek.rows import Rows, axes_of, point, rng
-from attnscope.recipes.tutek.table3 import measure_tokens
+from attnscope.recipes.tutek.evaluation import best_model, held_out, read_tokens, sheet_of
+from attnscope.recipes.tutek.fig2_figure import draw
+from attnscope.recipes.tutek.identity import EXACT, identity_rows
 from attnscope.recipes.tutek.units import (
+    SIZES,
     SMALL,
     Attentions,
     Runs,
     TutekConfig,
-    Which,
+    deviations,
     open_corpus,
     train_corpora,
+    variants,
 )
-from attnscope.runs.result import Measurement
+from attnscope.runs.result import Measurement, Record
 
 __all__ = ["CLAIMS", "HEADLINE", "QUICK", "Config", "draw", "measure"]
 
-_MODELS = ("base", "tying", "mlm")
 # The words of a sentence for a figure: fewer show nothing, more do not fit.
 _READABLE = (6, 30)
 
@@ -65,77 +57,68 @@ class Config(TutekConfig):
 
     @property
     def parts(self) -> list[str]:
-        """A sentence of one's own stands beside the figures."""
+        """A user's sentence has a folder next to the figures'."""
         return super().parts + ["sentence"] * bool(self.sentence)
 
 
 QUICK = SMALL
 HEADLINE = ("token_share", "token_share_difference", "leakage_spearman")
 
-
-def measure(config: Config, lab: Lab) -> list[Measurement]:
-    """Read base, tying and masked-word models word by word."""
-    if config.sentence:
-        for name in config.corpus:  # One that cannot be read is told before anything is trained.
-            _given(open_corpus(config, name), config.sentence)
-    models = [Which(name, config.attention[0]) for name in _MODELS]
-    made: list[Measurement] = []
-    for runs in train_corpora(config, lab, models):
-        found = {w.model: measure_tokens(units, lab.device) for w, units in runs.units.items()}
-        made += _leakage_rows(config, runs, found)
-        made += _sentence_rows(config, runs, found, lab.device)
-        made += identity_rows(config, runs.source)
-    return made
-
-
 Found = Mapping[str, Sequence[TokenProbabilities]]
 
 
-def _leakage_rows(config: Config, runs: Runs, found: Found) -> list[Measurement]:
-    rows = Rows(runs.source, range(config.seeds))
-    shares = {name: _stacked(each, "token_share") for name, each in found.items()}
-    made = [
-        rows.row("token_share", crossed_interval(shares[which.model], rng=rng()), axes_of(which))
-        for which in runs.units
-    ]
-    for which in runs.units:
-        if which.model == "base":
-            continue
-        share = crossed_interval(shares["base"] - shares[which.model], rng=rng())
-        made.append(rows.row("token_share_difference", share, axes_of(which)))
-        trends = [
-            _spearman(base.confidence.numpy(), (base.token_mean - own.token_mean).numpy())
-            for base, own in zip(found["base"], found[which.model], strict=True)
-        ]
-        trend = mean_interval(trends, rng=rng())
-        made.append(rows.row("leakage_spearman", trend, axes_of(which)))
-    return made
-
-
-def _stacked(each: Sequence[TokenProbabilities], name: str) -> np.ndarray:
-    return np.stack([getattr(one, name).numpy() for one in each])
-
-
-def _spearman(x: np.ndarray, y: np.ndarray) -> float:
-    return float(stats.spearmanr(x, y).statistic)
-
-
-def _sentence_rows(config: Config, runs: Runs, found: Found, device: str) -> list[Measurement]:
-    """Return what the figures show: words, their probabilities, and the models' own."""
-    rows = Rows(runs.source, (0,))
+def measure(config: Config, lab: Lab) -> list[Record]:
+    """Read base, tying and masked-word models word by word."""
     if config.sentence:
-        chosen = {"given": _given(runs.source, config.sentence)}
+        for name in config.corpus:  # One that cannot be read is refused before training.
+            _given(open_corpus(config, name), config.sentence)
+    rows: list[Record] = []
+    for runs in train_corpora(config, lab, variants(config, ("base", "tying", "mlm"))):
+        found = {v.model: read_tokens(units, lab.device) for v, units in runs.units.items()}
+        rows += _leakage_rows(config, runs, found)
+        rows += _sentences(config, runs, found, lab.device)
+        rows += identity_rows(config, runs.source)
+    return rows
+
+
+def _leakage_rows(config: Config, runs: Runs, found: Found) -> list[Measurement]:
+    sheet = sheet_of(runs.source, range(config.seeds))
+    shares = {
+        name: np.stack([one.token_share.numpy() for one in each]) for name, each in found.items()
+    }
+    rows = [sheet.crossed("token_share", shares[v.model], v.axes) for v in runs.units]
+    for variant in runs.units:
+        if variant.model == "base":
+            continue
+        less = shares["base"] - shares[variant.model]
+        rows.append(sheet.crossed("token_share_difference", less, variant.axes))
+        pairs = zip(found["base"], found[variant.model], strict=True)
+        trends = [_leakage_trend(base, own) for base, own in pairs]
+        rows.append(sheet.mean("leakage_spearman", trends, variant.axes))
+    return rows
+
+
+def _leakage_trend(base: TokenProbabilities, own: TokenProbabilities) -> float:
+    """Return whether words carry the less of a decision, the surer the base model is of it."""
+    less = (base.token_mean - own.token_mean).numpy()
+    return float(stats.spearmanr(base.confidence.numpy(), less).statistic)
+
+
+def _sentences(config: Config, runs: Runs, found: Found, device: str) -> list[Record]:
+    """Return the numbers of the figures: each model's confidence, and its words'."""
+    source, sheet = runs.source, sheet_of(runs.source, (0,))
+    if config.sentence:
+        chosen = {"given": _given(source, config.sentence)}
     else:
-        chosen = chosen_sentences(runs.source, found)
-    made = []
-    for which, units in runs.units.items():
+        chosen = chosen_sentences(source, found)
+    rows: list[Record] = []
+    for variant, units in runs.units.items():
         model = best_model(units[0], device)
         for title, batch in chosen.items():
-            read = sentence_probabilities(
-                model, batch.to(device), runs.source.input_words, runs.source.output_words
-            )[0]
-            made += _one_sentence(rows, which, title, read)
-    return made
+            here = batch.to(device)
+            read = sentence_probabilities(model, here, source.input_words, source.output_words)[0]
+            rows += _one_sentence(sheet, {**variant.axes, "sentence": title}, read)
+    return rows
 
 
 def _given(source: Corpus, sentence: str) -> Batch:
@@ -146,17 +129,25 @@ def _given(source: Corpus, sentence: str) -> Batch:
 
 
 def _one_sentence(
-    rows: Rows, which: Which, title: str, read: SentenceProbabilities
-) -> list[Measurement]:
-    axes = axes_of(which) | {"sentence": title}
-    whole = {"label": read.label}
-    made = [rows.row("confidence", point(read.confidence), axes, found=whole)]
-    words = zip(read.words, read.probabilities, read.attention, strict=True)
-    for place, (word, probability, weight) in enumerate(words):
-        here, told = axes | {"place": place}, {"word": word}
-        made.append(rows.row("word_probability", point(probability), here, found=told))
-        made.append(rows.row("word_attention", point(weight), here, found=told))
-    return made
+    sheet: Sheet, axes: Mapping[str, str], read: SentenceProbabilities
+) -> list[Record]:
+    rows: list[Record] = [
+        sheet.point("confidence", read.confidence, axes, found={"label": read.label})
+    ]
+    words = {"word_probability": read.probabilities, "word_attention": read.attention}
+    for name, values in words.items():
+        rows.append(
+            sheet.matrix(
+                name,
+                [values],
+                axes,
+                rows=[read.label],
+                columns=read.words,
+                row_axis="label",
+                column_axis="word",
+            )
+        )
+    return rows
 
 
 def chosen_sentences(source: Corpus, found: Found) -> dict[str, Batch]:
@@ -179,42 +170,32 @@ def chosen_sentences(source: Corpus, found: Found) -> dict[str, Batch]:
         "unsure": -confidence,
         "regularised surer": other - confidence,
     }
-    places = {
-        title: int(np.where(able, value, -np.inf).argmax()) for title, value in wanted.items()
-    }
-    return {title: batch.rows(slice(place, place + 1)).trimmed() for title, place in places.items()}
+    chosen = {}
+    for title, value in wanted.items():
+        place = int(np.where(able, value, -np.inf).argmax())
+        chosen[title] = batch.rows(slice(place, place + 1)).trimmed()
+    return chosen
 
 
-def leakage(pool: Pool) -> Decision:
-    """Decide tutek.leakage: more words carry the base model's decision, and more so if sure."""
-    pool = full_size(pool)
-    shares = cells(pool, "token_share_difference", "attention", model="tying")
-    trends = cells(pool, "leakage_spearman", "attention", model="tying")
-    evidence = evidence_of(cells(pool, "token_share", "model"))
-    evidence |= {f"share, base less tying: {k}": v for k, v in evidence_of(shares).items()}
-    evidence |= {f"Spearman: {k}": v for k, v in evidence_of(trends).items()}
-    parts: list[Verdict] = [
-        all_of([above(interval_of(shares[key])), above(interval_of(trends[key]))])
-        for key in shares
-        if key in trends
-    ]
-    if not parts:
-        return too_few("a corpus with five seeds", 0, evidence)
-    return Decision(all_of(parts), evidence, deviations(pool, {key[0] for key in shares}))
-
-
-def identity(pool: Pool) -> Decision:
-    """Decide tutek.identity: three ways to a logit agree in double precision."""
-    rows = pool.select("identity")
-    if not rows:
-        return too_few("a run of tutek/fig2", 0, {})
-    off: dict[str, float] = {}
-    for row in rows:
-        way = str(row.axes["way"])
-        off[way] = max(off.get(way, 0.0), math.inf if row.value is None else row.value)
+def _agrees(cell: Cell) -> Finding:
+    """Check that one way to a logit agrees with the model's own on every classifier."""
+    rows = cell.select("identity")
+    largest = max(math.inf if row.value is None else row.value for row in rows)
     names = sorted({str(row.axes["classifier"]) for row in rows})
-    evidence = {"largest relative difference": off, "classifiers": ", ".join(names)}
-    return Decision(verdict(max(off.values()) <= EXACT, True), evidence)
+    evidence = {"largest relative difference": largest, "classifiers": ", ".join(names)}
+    return Finding(verdict(largest <= EXACT, True), evidence)
 
 
-CLAIMS = {"tutek.leakage": leakage, "tutek.identity": identity}
+CLAIMS = {
+    "tutek.leakage": Claim(
+        Cells("token_share_difference", ("dataset", "attention"), {"model": "tying"}),
+        (
+            Part("share, base less tying", "token_share_difference", above),
+            Part("Spearman", "leakage_spearman", above),
+            Part("share of words,", "token_share", given={"model": None}, each="model"),
+        ),
+        Needs(seeds=5, sizes=SIZES),
+        deviation=deviations,
+    ),
+    "tutek.identity": Claim(Cells("identity", ("way",)), (_agrees,)),
+}

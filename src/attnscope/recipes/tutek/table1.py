@@ -7,26 +7,48 @@ is a parameter (footnote 8).
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal
 
+import altair as alt
 from pydantic import Field
+from scipy import stats
 
-from attnscope.recipes.recipe import Lab
-from attnscope.recipes.tutek.rows import Rows, axes_of, statistics_rows
-from attnscope.recipes.tutek.table1_claims import CLAIMS
-from attnscope.recipes.tutek.table1_figures import draw
-from attnscope.recipes.tutek.table1_rows import (
-    choice_rows,
+from attnscope.claims.decide import Verdict, about_equal, share_of, verdict
+from attnscope.claims.pool import Pool
+from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs, Part
+from attnscope.figures.charts import Axis, Panel, beside
+from attnscope.figures.palette import NEUTRAL
+from attnscope.recipes.kit import plots
+from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.recipe import Charts
+from attnscope.recipes.tutek.evaluation import sheet_of, statistics_rows
+from attnscope.recipes.tutek.figures import MODELS, SIGNS, dot_tables
+from attnscope.recipes.tutek.fragility import (
+    MODIFIED,
     comparison_rows,
     fragility_rows,
+    intervals_of,
     measure_fragility,
 )
-from attnscope.recipes.tutek.units import SMALL, TABLE1, TutekConfig, Which, train_corpora
-from attnscope.runs.result import Measurement
+from attnscope.recipes.tutek.units import (
+    CHOOSING_SEED,
+    SIZES,
+    SMALL,
+    ModelVariant,
+    Runs,
+    TutekConfig,
+    deviations,
+    train_corpora,
+    variants,
+)
+from attnscope.runs.result import Measurement, Result
 
-__all__ = ["CLAIMS", "HEADLINE", "QUICK", "Config", "draw", "measure"]
-
-_MODELS = {"learned": TABLE1, "instance": ("base", "instance")}
+_MODELS = {
+    "learned": ("base", "concat", "residual", "tying", "mlm"),
+    "instance": ("base", "instance"),
+}
 
 
 class Config(TutekConfig):
@@ -37,14 +59,13 @@ class Config(TutekConfig):
 
     @property
     def parts(self) -> list[str]:
-        """A run about queries stands beside the table."""
+        """A run about queries has a folder next to the table's."""
         return super().parts + ["instance"] * (self.query == "instance")
 
     @property
-    def models(self) -> list[Which]:
+    def models(self) -> list[ModelVariant]:
         """The models to train."""
-        names = _MODELS[self.query]
-        return [Which(name, attention) for attention in self.attention for name in names]
+        return variants(self, _MODELS[self.query])
 
 
 QUICK = SMALL | {"permutations": 10}
@@ -64,17 +85,215 @@ HEADLINE = (
 
 
 def measure(config: Config, lab: Lab) -> list[Measurement]:
-    """Train every model on every corpus and read it under other attention."""
-    made: list[Measurement] = []
+    """Train every model on every corpus and run it under other attention."""
+    rows: list[Measurement] = []
     for runs in train_corpora(config, lab, config.models):
-        rows = Rows(runs.source, range(config.seeds), "table1")
-        made += statistics_rows(runs.source)
+        source = runs.source
+        sheet = sheet_of(source, range(config.seeds), "table1", percent=True)
+        rows += statistics_rows(source)
         found = {
-            which: measure_fragility(units, config.permutations, lab.device)
-            for which, units in runs.units.items()
+            variant: measure_fragility(units, config.permutations, lab.device)
+            for variant, units in runs.units.items()
         }
-        for which, each in found.items():
-            made += fragility_rows(rows, each, axes_of(which))
-        made += comparison_rows(rows, found)
-        made += choice_rows(runs, config.permutations, lab.device)
-    return made
+        for variant, each in found.items():
+            rows += fragility_rows(sheet, source, each, variant.axes)
+        rows += comparison_rows(sheet, source, found, lambda variant: variant.axes)
+        rows += _choice_rows(runs, config.permutations, lab.device)
+    return rows
+
+
+def _choice_rows(runs: Runs, permutations: int, device: str) -> list[Measurement]:
+    """Return table 4 and the ablation: each weight's validation F1 and effect, the chosen one.
+
+    The effect of a weight is measured after the choice, and has no part in it.
+    """
+    sheet = sheet_of(runs.source, (CHOOSING_SEED,), percent=True)
+    rows = []
+    for variant, grid in runs.grids.items():
+        chosen = runs.weight(variant)
+        assert chosen is not None
+        n = next(iter(grid.values())).unit.unit.training.examples
+        tried = {f"F1 at {weight:g}": round(100 * one.f1, 2) for weight, one in grid.items()}
+        rows.append(sheet.point("chosen_weight", chosen, variant.axes, n, found=tried, split="val"))
+        for weight, one in grid.items():
+            axes = {**variant.axes, "weight": weight}
+            rows.append(sheet.point("validation_f1", one.f1, axes, n, share=True, split="val"))
+            found = intervals_of(measure_fragility([one.unit], permutations, device), runs.source)
+            rows.append(sheet.row("ablation_f1", found["trained"]["f1"], axes, share=True))
+            for name in MODIFIED:
+                change = found[f"{name}_change"]["f1"]
+                rows.append(sheet.row(f"ablation_drop_{name}", change, axes, share=True))
+    return rows
+
+
+# Thresholds of the catalogue, fixed beforehand.
+_SEEDS, _CORPORA = 5, 4
+_FRAGILE_CELLS, _FRAGILE = 16, {"tying": 15, "mlm": 10}
+_DIABETES = "mimic-diabetes"
+
+
+def _counted(pool: Pool, name: str, *by: str, **given: str) -> dict[str, Measurement]:
+    """Return the measurements of the cells that count, by their labels."""
+    cells = Cells(name, by, given)
+    found = [cell for cell in cells.find(pool) if cells.decides(cell, pool.needed(_SEEDS))]
+    return {cell.label: cell.one(name) for cell in found}
+
+
+def _extra_drops(pool: Pool, model: str) -> dict[str, Measurement]:
+    return _counted(pool, "extra_drop", "dataset", "attention", "modification", model=model)
+
+
+def _loses_more(cell: Cell) -> Finding:
+    """Check that a model loses more than the base model in enough cells, and on average."""
+    model = str(cell.given["model"])
+    rows = _extra_drops(cell.pool, model)
+    values = [row.number for row in rows.values()]
+    more, mean = sum(value > 0 for value in values), sum(values) / max(1, len(values))
+    # A quick run has fewer cells; it shows what their share would be.
+    needed = -(-_FRAGILE[model] * len(values) // _FRAGILE_CELLS)
+    summary = f"more in {more} of {len(values)} cells, {mean:.2f} points on average"
+    return Finding(verdict(more >= needed and mean > 0, True), {"in all": summary, **rows})
+
+
+def _enough_cells(pool: Pool, cells: Sequence[Cell]) -> str:
+    fewest = min(len(_extra_drops(pool, model)) for model in _FRAGILE)
+    needs = f"{_FRAGILE_CELLS} cells of corpus, attention and modification with five seeds"
+    return f"needs {needs}; there are {fewest}" if fewest < pool.needed(_FRAGILE_CELLS) else ""
+
+
+def _losses(pool: Pool, attention: str) -> dict[str, tuple[float, float]]:
+    """Return the base model's mean loss of F1 and the mean length of each corpus."""
+    lengths = {row.dataset: row.number for row in pool.select("avg_length")}
+    uniform, permuted = (
+        _counted(pool, f"f1_drop_{name}", "dataset", attention=attention, model="base")
+        for name in MODIFIED
+    )
+    return {
+        name: (lengths[name], -(row.number + permuted[name].number) / 2)
+        for name, row in uniform.items()
+        if name in permuted and name in lengths
+    }
+
+
+def _grows_with_length(cell: Cell) -> Finding:
+    """Check that the base model's mean drop grows with the corpus' mean length."""
+    found = _losses(cell.pool, str(cell.given["attention"]))
+    evidence: dict[str, Any] = {
+        name: f"{words:.0f} words, {loss:.1f} points lost" for name, (words, loss) in found.items()
+    }
+    if len(found) < _CORPORA:
+        return Finding(Verdict.UNDECIDED, evidence)
+    trend = float(stats.spearmanr(*zip(*found.values(), strict=True)).statistic)
+    return Finding(verdict(trend > 0, True), evidence | {"Spearman": trend})
+
+
+def _four_corpora(pool: Pool, cells: Sequence[Cell]) -> str:
+    fewest = min((len(_losses(pool, str(cell.given["attention"]))) for cell in cells), default=0)
+    return f"needs four corpora with five seeds; there are {fewest}" if fewest < _CORPORA else ""
+
+
+def _nothing_left(cell: Cell) -> Finding:
+    """Check that F1 is 0 under every modification."""
+    left = {name: cell.value("f1_trained") + cell.value(f"f1_drop_{name}") for name in MODIFIED}
+    # Rounding of the two numbers that are added.
+    return Finding(verdict(all(abs(f1) < 1e-6 for f1 in left.values()), True), left)
+
+
+def _of_all_corpora(pool: Pool, datasets: Sequence[str]) -> str:
+    return deviations(pool, pool.datasets("f1_drop_uniform"))
+
+
+def _mimic(pool: Pool, cells: Sequence[Cell]) -> str:
+    missing = "MIMIC may not be passed on; it is read from mimic_diabetes/ in the data folder"
+    return "" if cells else missing
+
+
+def _kept(points: float) -> tuple[Part]:
+    return (Part("", "f1_difference", about_equal, points),)
+
+
+CLAIMS = {
+    "tutek.performance-kept": Claim(
+        Cells(
+            "f1_difference",
+            ("dataset", "attention", "model"),
+            {"model": ("tying", "mlm", "concat", "residual")},
+        ),
+        _kept(3.0),
+        Needs(_SEEDS, SIZES, datasets=_CORPORA),
+        over=partial(share_of, share=3 / 4),
+        deviation=deviations,
+    ),
+    "tutek.fragile": Claim(
+        Cells("extra_drop", ("model",), {"model": tuple(_FRAGILE)}),
+        (_loses_more,),
+        Needs(sizes=SIZES, also=_enough_cells),
+        deviation=_of_all_corpora,
+    ),
+    "tutek.length": Claim(
+        Cells("f1_drop_uniform", ("attention",), {"model": "base"}),
+        (_grows_with_length,),
+        Needs(sizes=SIZES, also=_four_corpora),
+        deviation=_of_all_corpora,
+    ),
+    "tutek.instance-query": Claim(
+        Cells("f1_difference", ("dataset", "attention"), {"model": "instance"}),
+        _kept(2.0),
+        Needs(_SEEDS, SIZES, datasets=2),
+        deviation=deviations,
+    ),
+    "tutek.diabetes": Claim(
+        Cells("f1_trained", ("attention", "model"), {"dataset": _DIABETES}),
+        (_nothing_left,),
+        Needs(_SEEDS, SIZES, also=_mimic),
+    ),
+}
+
+_COLUMNS = {
+    "f1_trained": "trained (F1, %)",
+    "f1_drop_uniform": "uniform (change of F1, points)",
+    "f1_drop_permuted": "permuted (change of F1, points)",
+}
+_ABLATION = {
+    "validation_f1": "validation F1 (%)",
+    "ablation_drop_uniform": "uniform (points of F1)",
+    "ablation_drop_permuted": "permuted (points of F1)",
+}
+_WEIGHTS = {"tying": "δ of tying", "mlm": "η of masked words"}
+
+
+def draw(result: Result, units: Sequence[Logged]) -> Charts:
+    """Draw table 1 as dots in the paper's order, and the effects of δ and η, for every corpus."""
+    charts: dict[str, Any] = dot_tables(result, "table1", _COLUMNS, alike=list(_COLUMNS)[1:])
+    for dataset in plots.datasets(result.select("validation_f1")):
+        panels: list[alt.LayerChart] = []
+        for model in _WEIGHTS:
+            weights = plots.axis_values(
+                result.select("validation_f1", dataset, model=model), "weight"
+            )
+            if len(weights) > 1:
+                panels += _ablation(result, dataset, model, sorted(weights))
+        if panels:
+            charts[f"ablation-{dataset}"] = beside(*panels, columns=len(_ABLATION), title=dataset)
+    return charts
+
+
+def _ablation(
+    result: Result, dataset: str, model: str, weights: Sequence[float]
+) -> list[alt.LayerChart]:
+    """Draw validation F1 and its changes over the weights of a grid."""
+    ends = (weights[0] / 1.2, weights[-1] * 1.2)
+    axis = Axis(_WEIGHTS[model], scale="log", domain=ends, ticks=weights, format="g")
+    colours = {"+ additive": MODELS[model], "• dot": NEUTRAL}
+    panels = []
+    for name, title in _ABLATION.items():
+        rows = result.select(name, dataset, model=model)
+        present = {_marked(row) for row in rows}
+        own = {group: colour for group, colour in colours.items() if group in present}
+        panel = Panel(axis, Axis(title), own, width=190)
+        panels.append(plots.curves(rows, panel, x="weight", group=_marked))
+    return panels
+
+
+def _marked(row: Measurement) -> str:
+    return f"{SIGNS[str(row.axes['attention'])]} {row.axes['attention']}"

@@ -1,13 +1,14 @@
 """Table 2: mutual information between words' embeddings and their states, in nats.
 
 Occurrences are those of the training part, as a thousand word types have too few elsewhere. The
-estimate for shuffled pairs, which have nothing in common, stands beside each value: it is the
+estimate for shuffled pairs, which share no information, is given with each value: it is the
 estimate's bias.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -26,31 +27,37 @@ from attnscope.analysis.information import (
     occurrences,
     word_counts,
 )
-from attnscope.analysis.intervals import mean_interval, paired_difference_interval
-from attnscope.claims.decide import Verdict, above, all_of, below, share_of
-from attnscope.claims.pool import Decision, Pool, interval_of
+from attnscope.analysis.intervals import paired_difference_interval
+from attnscope.claims.decide import above, all_of, below, share_of
+from attnscope.claims.pool import interval_of
+from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs
 from attnscope.data.batch import Batch, collate
 from attnscope.data.corpus import Corpus
 from attnscope.data.randomness import generator, seed_of
 from attnscope.data.tokens import SPECIALS
-from attnscope.recipes.recipe import Charts, Lab, Logged
-from attnscope.recipes.tutek.held_out import best_model
-from attnscope.recipes.tutek.judging import (
-    against,
-    cells,
+from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.sheet import rng
+from attnscope.recipes.recipe import Charts
+from attnscope.recipes.tutek.evaluation import best_model, sheet_of
+from attnscope.recipes.tutek.figures import dot_tables
+from attnscope.recipes.tutek.units import (
+    SIZES,
+    SMALL,
+    Attentions,
+    ModelVariant,
+    Runs,
+    TutekConfig,
     deviations,
-    evidence_of,
-    full_size,
-    too_few,
+    train_corpora,
+    variants,
 )
-from attnscope.recipes.tutek.rows import Rows, axes_of, rng
-from attnscope.recipes.tutek.table1_figures import dot_table
-from attnscope.recipes.tutek.units import SMALL, Attentions, Runs, TutekConfig, Which, train_corpora
 from attnscope.runs.result import Measurement, Result
 
 # "It is not possible for concat": its states are wider than its words.
 _MODELS = ("base", "residual", "tying", "mlm")
 _NAMES = {"most-frequent": "mi_mf", "unigram-sample": "mi_rs"}
+# Larger and smaller; the claim is base < MLM < tying, tying ≤ residual + .25.
+_ORDERINGS = (("mlm", "base"), ("tying", "mlm"), ("tying", "residual"))
 
 
 class Config(TutekConfig):
@@ -73,18 +80,17 @@ HEADLINE = ("mi_mf", "mi_mf_shuffled", "mi_rs", "mi_rs_shuffled")
 
 def measure(config: Config, lab: Lab) -> list[Measurement]:
     """Cluster words and states of every model, seed by seed."""
-    models = [Which(name, attention) for attention in config.attention for name in _MODELS]
-    made: list[Measurement] = []
-    for runs in train_corpora(config, lab, models):
-        made += _rows(config, runs, _informations(config, runs, lab))
-    return made
+    rows: list[Measurement] = []
+    for runs in train_corpora(config, lab, variants(config, _MODELS)):
+        rows += _rows(config, runs.source, _informations(config, runs, lab))
+    return rows
 
 
-Informations = dict[tuple[Which, str], list[Information]]
+Informations = dict[tuple[ModelVariant, str], list[Information]]
 
 
 def _informations(config: Config, runs: Runs, lab: Lab) -> Informations:
-    """Return the estimates by model and sample, one a seed; clusterings go side by side."""
+    """Return the estimates by model and sample, one a seed."""
     batch = _part_of_train(runs.source, 2 * config.occurrences)
     counts = word_counts(batch, len(runs.source.input_words), _specials(runs.source))
     batch = batch.to(lab.device)
@@ -94,26 +100,30 @@ def _informations(config: Config, runs: Runs, lab: Lab) -> Informations:
         for seed in range(config.seeds):
             read = [
                 occurrences(
-                    best_model(units[seed], lab.device),
-                    batch,
-                    types,
-                    limit=config.occurrences,
+                    best_model(units[seed], lab.device), batch, types, limit=config.occurrences
                 )
                 for units in runs.units.values()
             ]
             # Frozen embeddings are the same in all models of a seed.
             points = [read[0].embeddings, *(one.states for one in read)]
-            names = ["inputs", *("states" for _ in read)]
-            labels = Parallel(n_jobs=lab.workers.jobs)(
-                delayed(cluster_labels)(
-                    part, config.clusters, CLUSTER_BATCH, seed_of("clusters", name, seed) % 2**32
-                )
-                for name, part in zip(names, points, strict=True)
-            )
-            for which, own in zip(runs.units, labels[1:], strict=True):
-                information = label_information(labels[0], own, seed=seed)
-                found.setdefault((which, sample), []).append(information)
+            words, *states = _clustered(points, config.clusters, seed, lab.workers.jobs)
+            for variant, own in zip(runs.units, states, strict=True):
+                information = label_information(words, own, seed=seed)
+                found.setdefault((variant, sample), []).append(information)
     return found
+
+
+def _clustered(
+    points: Sequence[torch.Tensor], clusters: int, seed: int, jobs: int
+) -> list[np.ndarray]:
+    """Return the clusters of word embeddings, and of each model's states, in parallel."""
+    names = ["inputs", *["states"] * (len(points) - 1)]
+    seeds = [seed_of("clusters", name, seed) % 2**32 for name in names]
+    work = [
+        delayed(cluster_labels)(part, clusters, CLUSTER_BATCH, own)
+        for part, own in zip(points, seeds, strict=True)
+    ]
+    return list(Parallel(n_jobs=jobs)(work))
 
 
 def _specials(source: Corpus) -> list[int]:
@@ -130,70 +140,63 @@ def _part_of_train(source: Corpus, tokens: int) -> Batch:
     return collate([examples[place] for place in order[:count]])
 
 
-def _rows(config: Config, runs: Runs, found: Informations) -> list[Measurement]:
-    rows = Rows(runs.source, range(config.seeds), "table2")
-    made = []
-    for (which, sample), each in found.items():
-        name = _NAMES[sample]
-        values = {"": [one.value for one in each], "_shuffled": [one.shuffled for one in each],
-                  "_entropy": [one.entropy for one in each]}  # fmt: skip
-        for suffix, numbers in values.items():
-            interval = mean_interval(numbers, rng=rng())
-            told = {"occurrences": each[0].n}
-            made.append(
-                rows.row(f"{name}{suffix}", interval, axes_of(which), found=told, split="train")
-            )
+def _rows(config: Config, source: Corpus, found: Informations) -> list[Measurement]:
+    sheet = sheet_of(source, range(config.seeds), "table2")
+    rows = []
+    for (variant, sample), each in found.items():
+        name, told = _NAMES[sample], {"occurrences": each[0].n}
+        values = {
+            name: [one.value for one in each],
+            f"{name}_shuffled": [one.shuffled for one in each],
+            f"{name}_entropy": [one.entropy for one in each],
+        }
+        for label, numbers in values.items():
+            rows.append(sheet.mean(label, numbers, variant.axes, found=told, split="train"))
     for attention in config.attention:
         for sample, name in _NAMES.items():
-            for larger, smaller in _ORDERINGS:
-                both = [
-                    [one.value for one in found[Which(model, attention), sample]]
-                    for model in (larger, smaller)
-                ]
-                axes = {"attention": attention, "larger": larger, "smaller": smaller}
-                difference = paired_difference_interval(*both, rng=rng())
-                made.append(rows.row(f"{name}_difference", difference, axes, split="train"))
-    return made
+            for pair in _ORDERINGS:
+                both = [found[ModelVariant(model, attention), sample] for model in pair]
+                values_of = [[one.value for one in seeds] for seeds in both]
+                difference = paired_difference_interval(*values_of, rng=rng())
+                axes = {"attention": attention, "larger": pair[0], "smaller": pair[1]}
+                rows.append(sheet.row(f"{name}_difference", difference, axes, split="train"))
+    return rows
 
 
-# base < MLM < tying, tying ≤ residual + .25: fixed beforehand.
-_ORDERINGS = (("mlm", "base"), ("tying", "mlm"), ("tying", "residual"))
-_SLACK, _SHARE, _CORPORA = 0.25, 3 / 4, 4
+_SLACK = 0.25
 
 
-def information(pool: Pool) -> Decision:
-    """Decide tutek.information: the order of the models, for both samples of every corpus."""
-    pool = full_size(pool)
-    parts: dict[tuple[str, str], Verdict] = {}
-    evidence: dict[str, str] = {}
-    for name in _NAMES.values():
-        found = cells(pool, f"{name}_difference", "larger", "smaller", attention="additive")
-        levels = cells(pool, name, "model", attention="additive")
-        evidence |= {f"{name} {key}": shown for key, shown in evidence_of(levels).items()}
-        for dataset in dict.fromkeys(key[0] for key in found):
-            first, second, third = (interval_of(found[dataset, *pair]) for pair in _ORDERINGS)
-            parts[dataset, name] = all_of([above(first), above(second), below(third, _SLACK)])
-    corpora = {dataset for dataset, _ in parts}
-    if len(corpora) < pool.needed(_CORPORA):
-        return too_few("four corpora with five seeds", len(corpora), evidence)
-    decided = share_of(list(parts.values()), _SHARE)
-    note = against(parts, list(parts.values()))
-    return Decision(decided, evidence, deviations(pool, corpora), note)
+def _ordered(cell: Cell) -> Finding:
+    """Check the order of the models for one sample of a corpus' words."""
+    name = str(cell.given["name"])
+    level = name.removesuffix("_difference")
+    differences = [cell.one(name, larger=more, smaller=less) for more, less in _ORDERINGS]
+    first, second, third = map(interval_of, differences)
+    shown = {str(row.axes["model"]): row for row in cell.select(level, name=None)}
+    return Finding(all_of([above(first), above(second), below(third, _SLACK)]), shown)
 
 
-CLAIMS = {"tutek.information": information}
+CLAIMS = {
+    "tutek.information": Claim(
+        Cells(
+            tuple(f"{name}_difference" for name in _NAMES.values()),
+            ("dataset", "name"),
+            {"attention": "additive"},
+        ),
+        (_ordered,),
+        Needs(seeds=5, sizes=SIZES, datasets=4),
+        over=partial(share_of, share=3 / 4),
+        deviation=deviations,
+    )
+}
 
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
-    """Draw both samples of every corpus, the estimates for shuffled pairs beside them."""
+    """Draw both samples of every corpus, with the estimates for shuffled pairs."""
     columns = {
         "mi_mf": "most frequent words (nats)",
         "mi_rs": "words drawn by frequency (nats)",
         "mi_mf_shuffled": "most frequent, shuffled pairs (nats)",
         "mi_rs_shuffled": "drawn, shuffled pairs (nats)",
     }
-    datasets = dict.fromkeys(row.dataset for row in result.select("mi_mf"))
-    return {
-        f"table2-{name}": dot_table(result, name, columns, alike=list(columns), across=2)
-        for name in datasets
-    }
+    return dot_tables(result, "table2", columns, alike=list(columns), across=2)

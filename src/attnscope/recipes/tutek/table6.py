@@ -1,55 +1,48 @@
-"""Table 6: one to three layers, each with what was chosen for one layer (appendix B)."""
+"""Table 6: one to three layers, each with the weight that was chosen for one layer (appendix B)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
+import altair as alt
 from pydantic import Field
 
 from attnscope.claims.decide import share_of, verdict
-from attnscope.claims.pool import Decision, Pool
+from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs
+from attnscope.figures.charts import Axis, Panel, beside
+from attnscope.recipes.kit import plots
+from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.options import Names, Several
-from attnscope.recipes.recipe import Charts, Lab, Logged
-from attnscope.recipes.tutek.colours import LABELS, MODELS
-from attnscope.recipes.tutek.judging import (
-    against,
-    cells,
-    deviations,
-    evidence_of,
-    full_size,
-    too_few,
-)
-from attnscope.recipes.tutek.rows import Rows
-from attnscope.recipes.tutek.table1_rows import (
-    comparison_rows,
-    fragility_rows,
-    measure_fragility,
-)
+from attnscope.recipes.recipe import Charts
+from attnscope.recipes.tutek.evaluation import sheet_of
+from attnscope.recipes.tutek.figures import LABELS, MODELS, name_of
+from attnscope.recipes.tutek.fragility import comparison_rows, fragility_rows, measure_fragility
 from attnscope.recipes.tutek.units import (
+    SIZES,
     SMALL,
-    VARIANTS,
     Attentions,
+    ModelVariant,
     Runs,
     TutekConfig,
-    Which,
+    deviations,
     train_corpora,
-    unit_of,
+    units_of,
+    variants,
 )
 from attnscope.runs.result import Measurement, Result
 from attnscope.training.unit import Unit
 
 _MODELS = ("base", "concat", "tying", "mlm")
-# Fixed beforehand: thresholds of the catalogue; it names no number of seeds.
-_SHARE, _CORPORA, _SEEDS = 3 / 4, 2, 3
 
 
 class Config(TutekConfig):
     """Settings of table 6."""
 
-    corpus: Names = Field(
-        ("tutek-sst", "tutek-20news"), min_length=1
-    )  # the paper's extremes in length
+    # The paper's extremes in length.
+    corpus: Names = Field(("tutek-sst", "tutek-20news"), min_length=1)
     seeds: int = Field(3, ge=1)  # "a preliminary set of experiments", the dearest of all units
     # Its rows of one layer are table 1's with additive attention.
     attention: Attentions = Field(("additive",), min_length=1, max_length=1)
@@ -61,115 +54,77 @@ QUICK = SMALL | {"layers": [1, 2], "permutations": 10}
 HEADLINE = ("f1_trained", "f1_drop_uniform", "f1_drop_permuted")
 
 
-def deeper_units(config: Config, runs: Runs) -> dict[Which, list[Unit]]:
+def deeper_units(config: Config, runs: Runs) -> dict[ModelVariant, list[Unit]]:
     """Return the units with more layers, each weight as it was chosen for one."""
-    return {
-        Which(which.model, which.attention, layers): [
-            unit_of(
-                config,
-                runs.source,
-                Which(which.model, which.attention, layers),
-                seed,
-                runs.weight(which) if VARIANTS[which.model].grid else None,
-            )
-            for seed in range(config.seeds)
-        ]
-        for which in runs.units
-        for layers in config.layers
-        if layers > 1
-    }
+    planned = {}
+    for variant in runs.units:
+        for layers in config.layers:
+            if layers > 1:
+                deeper = replace(variant, layers=layers)
+                planned[deeper] = units_of(config, runs.source, deeper, runs.weight(variant))
+    return planned
 
 
 def measure(config: Config, lab: Lab) -> list[Measurement]:
-    """Train models of every depth and read them under other attention."""
-    models = [Which(name, attention) for attention in config.attention for name in _MODELS]
-    corpora = train_corpora(config, lab, models)
-    planned = [deeper_units(config, runs) for runs in corpora]
-    trained = lab.train(planned, "layers")
-    made: list[Measurement] = []
+    """Train models of every depth and run them under other attention."""
+    corpora = train_corpora(config, lab, variants(config, _MODELS))
+    trained = lab.train([deeper_units(config, runs) for runs in corpora], "layers")
+    rows: list[Measurement] = []
     for runs, deeper in zip(corpora, trained, strict=True):
-        rows = Rows(runs.source, range(config.seeds), "table6")
-        units = {which: list(runs.units[which]) for which in runs.units if 1 in config.layers}
-        units |= deeper
-        found = {
-            which: measure_fragility(each, config.permutations, lab.device)
-            for which, each in units.items()
-        }
-        for which, each in found.items():
-            made += fragility_rows(rows, each, _axes(which))
-        made += comparison_rows(rows, found, _axes)
-    return made
+        sheet = sheet_of(runs.source, range(config.seeds), "table6", percent=True)
+        found = {}
+        for variant, units in {**(runs.units if 1 in config.layers else {}), **deeper}.items():
+            found[variant] = measure_fragility(units, config.permutations, lab.device)
+            rows += fragility_rows(sheet, runs.source, found[variant], axes_of(variant))
+        rows += comparison_rows(sheet, runs.source, found, axes_of)
+    return rows
 
 
-def _axes(which: Which) -> dict[str, Any]:
-    # The paper does not say which attention; the rows of one layer are those of the additive one.
-    return {"model": which.model, "layers": which.layers}
+def axes_of(variant: ModelVariant) -> dict[str, Any]:
+    """Return the axes of a cell: the paper does not say which attention its rows have."""
+    return {"model": variant.model, "layers": variant.layers}
 
 
-def layers(pool: Pool) -> Decision:
-    """Decide tutek.layers: the base model loses less with two layers than with one."""
-    pool = full_size(pool)
-    drops = {
-        (*key, name): row
-        for name in ("uniform", "permuted")
-        for key, row in cells(pool, f"f1_drop_{name}", "layers", seeds=_SEEDS, model="base").items()
-    }
-    pairs = [
-        (dataset, name)
-        for dataset, depth, name in drops
-        if depth == 1 and (dataset, 2, name) in drops
-    ]
-    evidence = {f"base, layers: {key}": shown for key, shown in evidence_of(drops).items()}
-    deep = cells(pool, "extra_drop", "layers", "model", "modification", seeds=_SEEDS)
-    evidence |= {
-        f"more than base, layers: {key}": shown for key, shown in evidence_of(deep).items()
-    }
-    corpora = {dataset for dataset, _ in pairs}
-    if len(corpora) < pool.needed(_CORPORA):
-        return too_few("two corpora with three seeds", len(corpora), evidence)
-
-    def lost(dataset: str, depth: int, name: str) -> float:
-        return -(drops[dataset, depth, name].value or 0.0)
-
-    parts = [
-        verdict(lost(dataset, 1, name) > lost(dataset, 2, name), True) for dataset, name in pairs
-    ]
-    decided = share_of(parts, _SHARE)
-    return Decision(decided, evidence, deviations(pool, corpora), against(pairs, parts))
+def _loses_less_with_two(cell: Cell) -> Finding:
+    """Check that the base model loses less with two layers than with one."""
+    name = str(cell.given["name"])
+    evidence = {f"base, layers: {row.axes['layers']}": row for row in cell.select(name)}
+    others = {"name": None, "model": None, "modification": name.removeprefix("f1_drop_")}
+    for row in cell.select("extra_drop", **others):
+        evidence[f"{row.axes['model']} more than base, layers: {row.axes['layers']}"] = row
+    one, two = (cell.value(name, layers=layers) for layers in (1, 2))
+    return Finding(verdict(-one > -two, True), evidence)
 
 
-CLAIMS = {"tutek.layers": layers}
+CLAIMS = {
+    "tutek.layers": Claim(
+        Cells(("f1_drop_uniform", "f1_drop_permuted"), ("dataset", "name"), {"model": "base"}),
+        (_loses_less_with_two,),
+        # The catalogue gives no number of seeds.
+        Needs(seeds=3, sizes=SIZES, datasets=2),
+        over=partial(share_of, share=3 / 4),
+        deviation=deviations,
+    )
+}
 
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw the three columns of the table over the number of layers."""
-    from attnscope.figures.charts import Axis, Panel, band, beside
-
     columns = {
         "f1_trained": "trained (F1, %)",
         "f1_drop_uniform": "uniform (change, points)",
         "f1_drop_permuted": "permuted (change, points)",
     }
-    charts = {}
-    for dataset in dict.fromkeys(row.dataset for row in result.select("f1_trained")):
+
+    def table(dataset: str) -> alt.ConcatChart:
         panels = []
         for name, title in columns.items():
             rows = result.select(name, dataset)
-            lines = [
-                row.model_dump()
-                | {"layers": row.axes["layers"], "group": LABELS[str(row.axes["model"])]}
-                for row in rows
-            ]
-            depths = sorted({int(row.axes["layers"]) for row in rows})
-            axis = Axis("layers", domain=(depths[0], depths[-1]), ticks=depths, format="d")
-            colours = {LABELS[model]: MODELS[model] for model in _MODELS}
-            scale = Axis(title, domain=_heights(rows))
-            panel = Panel(axis, scale, colours, width=150)
-            panels.append(band(lines, panel, x="layers", group="group"))
-        charts[f"table6-{dataset}"] = beside(*panels, title=dataset)
-    return charts
+            depths = sorted(plots.axis_values(rows, "layers"))
+            x = Axis("layers", domain=(depths[0], depths[-1]), ticks=depths, format="d")
+            y = Axis(title, domain=plots.span(rows, room=0.0, published=False))
+            panel = Panel(x, y, {LABELS[model]: MODELS[model] for model in _MODELS}, width=150)
+            panels.append(plots.band(rows, panel, x="layers", group=name_of))
+        return beside(*panels, title=dataset)
 
-
-def _heights(rows: Sequence[Measurement]) -> tuple[float, float]:
-    ends = [end for row in rows for end in (row.value, row.low, row.high) if end is not None]
-    return min(ends), max(ends)
+    return plots.per_dataset(result, "f1_trained", table, "table6")

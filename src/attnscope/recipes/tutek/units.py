@@ -2,23 +2,23 @@
 
 For every corpus and attention there are the base model, concat, residual, tying and the one with
 masked words, five seeds each. δ and η are chosen on seed 0 by validation F1 under the model's own
-attention; how fragile a model is plays no part in it.
+attention; the fragility of a model has no part in the choice.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from attnscope.claims.pool import Pool
+from attnscope.claims.table import corpus_deviations, least
 from attnscope.data.corpus import Corpus
-from attnscope.data.text import open_text
 from attnscope.data.vectors import digest_of_vectors
-from attnscope.errors import UsageError
 from attnscope.models.attentions import (
     Additive,
     AttentionSpec,
@@ -30,9 +30,10 @@ from attnscope.models.attentions import (
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.embedding import Embeddings, RandomEmbeddings, VectorEmbeddings
 from attnscope.models.encoders import Concat, EncoderSpec, Recurrent, Residual
+from attnscope.recipes.kit.corpora import open_labelled
+from attnscope.recipes.kit.lab import Lab
 from attnscope.recipes.options import CorporaSettings, EachOnce, Names, Several
-from attnscope.recipes.recipe import Lab
-from attnscope.recipes.tutek.held_out import choosing_count, validation_f1
+from attnscope.recipes.tutek.evaluation import choosing_count, validation_f1
 from attnscope.training.masked_lm import MaskedWords
 from attnscope.training.objective import Likelihood, Term
 from attnscope.training.optimizer import ClippedAdam
@@ -108,6 +109,22 @@ SMALL: dict[str, Any] = {
 }
 
 
+# Sizes of a run that decides a claim.
+SIZES = least(TutekConfig, "hidden", "epochs", "most_steps")
+
+
+def deviations(pool: Pool, datasets: Sequence[str]) -> str:
+    """Return how corpora, embeddings and training of a run differ from the paper's."""
+    config = pool.config()
+    vectors = config.get("vectors") or "random"
+    return corpus_deviations(
+        sorted(datasets),
+        f"embeddings: {vectors}, frozen in every model",
+        f"at most {config.get('most_steps', SIZES['most_steps'])} steps, the best of eight "
+        "validation losses",
+    )
+
+
 def _tying(config: TutekConfig, weight: float) -> Term:
     return Tying(weight=weight, power=2 if config.tying == "squared" else 1)
 
@@ -116,68 +133,79 @@ def _masked_words(config: TutekConfig, weight: float) -> Term:
     return MaskedWords(weight=weight, reduction=config.masked_words)
 
 
-def _plain(encoder: Recurrent) -> EncoderSpec:
-    return encoder
-
-
 @dataclass(frozen=True)
-class Variant:
-    """A column of table 1: what it does to the encoder, what it adds to the loss, what it asks.
+class Column:
+    """A column of table 1: how it changes the encoder, the loss and the query.
 
-    ``grid`` names the setting that lists the weights to choose from.
+    ``grid`` names the setting that lists the weights of the added term to choose from.
     """
 
-    encoder: Callable[[Recurrent], EncoderSpec] = _plain
+    encoder: Callable[[Recurrent], EncoderSpec] = lambda encoder: encoder
     term: Callable[[TutekConfig, float], Term] | None = None
     grid: str = ""
     query: QuerySpec | None = None
 
 
-VARIANTS = {
-    "base": Variant(),
-    "concat": Variant(lambda encoder: Concat(encoder=encoder)),
-    "residual": Variant(lambda encoder: Residual(encoder=encoder)),
-    "tying": Variant(term=_tying, grid="deltas"),
-    "mlm": Variant(term=_masked_words, grid="etas"),
-    "instance": Variant(query=InstanceQuery()),  # footnote 8
+COLUMNS = {
+    "base": Column(),
+    "concat": Column(lambda encoder: Concat(encoder=encoder)),
+    "residual": Column(lambda encoder: Residual(encoder=encoder)),
+    "tying": Column(term=_tying, grid="deltas"),
+    "mlm": Column(term=_masked_words, grid="etas"),
+    "instance": Column(query=InstanceQuery()),  # footnote 8
 }
-TABLE1 = ("base", "concat", "residual", "tying", "mlm")
 
 
 @dataclass(frozen=True)
-class Which:
-    """A model of the paper: a variant, an attention, and what else makes it differ."""
+class ModelVariant:
+    """A model of the paper: a column, an attention, and what else makes it differ."""
 
     model: str
     attention: str
     layers: int = 1
     initial: Literal["default", "normal"] = "normal"  # of dot attention's query (appendix C)
 
+    @property
+    def axes(self) -> dict[str, str]:
+        """The axes of its cell in the tables."""
+        return {"attention": self.attention, "model": self.model}
 
-def attention_of(config: TutekConfig, which: Which) -> AttentionSpec:
+    @property
+    def column(self) -> Column:
+        """How it differs from the base model."""
+        return COLUMNS[self.model]
+
+
+def variants(config: TutekConfig, models: Iterable[str]) -> list[ModelVariant]:
+    """Return some columns of the tables under every attention that is asked for."""
+    models = list(models)
+    return [ModelVariant(name, attention) for attention in config.attention for name in models]
+
+
+def attention_of(config: TutekConfig, variant: ModelVariant) -> AttentionSpec:
     """Return an attention as the paper has it."""
-    query = VARIANTS[which.model].query
-    if which.attention == "additive":
+    query = variant.column.query
+    if variant.attention == "additive":
         return Additive(
             hidden=config.hidden,
             activation="tanh",
             output_bias="off",
             query=query or LearnedQuery(),
         )
-    query = query or LearnedQuery(initial=which.initial)
+    query = query or LearnedQuery(initial=variant.initial)
     if config.dot == "unit-length":
         return DotProduct(scale=1.0, keys="unit-length", query=query)
     return DotProduct(scale="root", query=query)
 
 
-def model_of(config: TutekConfig, which: Which) -> ClassifierSpec:
+def model_of(config: TutekConfig, variant: ModelVariant) -> ClassifierSpec:
     """Return a model of the paper."""
-    recurrent = Recurrent(hidden=config.hidden, layers=which.layers)
+    recurrent = Recurrent(hidden=config.hidden, layers=variant.layers)
     return ClassifierSpec(
         embedding=2 * config.hidden,
         vectors=_embeddings(config.vectors),
-        encoder=VARIANTS[which.model].encoder(recurrent),
-        attention=attention_of(config, which),
+        encoder=variant.column.encoder(recurrent),
+        attention=attention_of(config, variant),
     )
 
 
@@ -192,15 +220,13 @@ def _pinned(vectors: str, digest: str) -> Embeddings:
 
 def open_corpus(config: TutekConfig, corpus: str) -> Corpus:
     """Return a labelled corpus as these settings read it."""
-    settings = {
-        "max_length": config.longest,
-        "vectors": config.vectors,
-        "edges": config.edges,
-    }
-    source = open_text(corpus, classification=settings)
-    if source.boundaries is not None:
-        raise UsageError(f"tutek's recipes are about classification; {corpus} has no labels.")
-    return source
+    return open_labelled(
+        corpus,
+        "tutek's recipes",
+        max_length=config.longest,
+        vectors=config.vectors,
+        edges=config.edges,
+    )
 
 
 def steps_of(config: TutekConfig, source: Corpus) -> int:
@@ -227,21 +253,31 @@ def training_of(config: TutekConfig, source: Corpus, objective: Sequence[Term]) 
 
 
 def unit_of(
-    config: TutekConfig, source: Corpus, which: Which, seed: int, weight: float | None = None
+    config: TutekConfig,
+    source: Corpus,
+    variant: ModelVariant,
+    seed: int,
+    weight: float | None = None,
 ) -> Unit:
-    """Return a unit; ``weight`` is δ or η for the variants that have one."""
-    variant = VARIANTS[which.model]
+    """Return a unit; ``weight`` is δ or η for the columns that have one."""
     terms: list[Term] = [Likelihood()]
-    if variant.term is not None:
+    if variant.column.term is not None:
         assert weight is not None
-        terms.append(variant.term(config, weight))
+        terms.append(variant.column.term(config, weight))
     training = training_of(config, source, terms)
-    return Unit(source=source, model=model_of(config, which), training=training, seed=seed)
+    return Unit(source=source, model=model_of(config, variant), training=training, seed=seed)
+
+
+def units_of(
+    config: TutekConfig, source: Corpus, variant: ModelVariant, weight: float | None = None
+) -> list[Unit]:
+    """Return the units of all seeds."""
+    return [unit_of(config, source, variant, seed, weight) for seed in range(config.seeds)]
 
 
 @dataclass(frozen=True)
-class Tried:
-    """A weight of the grid: the unit that was trained with it and its validation F1."""
+class GridPoint:
+    """A weight of the grid: the unit that was trained with it, and its validation F1."""
 
     unit: TrainedUnit
     f1: float
@@ -252,12 +288,13 @@ class Runs:
     """The trained units of one corpus: those of each model by seed, and the grids of δ and η."""
 
     source: Corpus
-    units: Mapping[Which, Sequence[TrainedUnit]]
-    grids: Mapping[Which, Mapping[float, Tried]] = field(default_factory=dict)
+    units: Mapping[ModelVariant, Sequence[TrainedUnit]]
+    grids: Mapping[ModelVariant, Mapping[float, GridPoint]] = field(default_factory=dict)
 
-    def weight(self, which: Which) -> float:
-        """Return the weight that was chosen for a model with one."""
-        return best_weight({weight: tried.f1 for weight, tried in self.grids[which].items()})
+    def weight(self, variant: ModelVariant) -> float | None:
+        """Return the weight that was chosen for a model, None for one without a weight."""
+        grid = self.grids.get(variant)
+        return best_weight({weight: one.f1 for weight, one in grid.items()}) if grid else None
 
 
 def best_weight(f1: Mapping[float, float]) -> float:
@@ -265,67 +302,40 @@ def best_weight(f1: Mapping[float, float]) -> float:
     return max(sorted(f1), key=lambda weight: f1[weight])
 
 
-def first_units(
-    config: TutekConfig, source: Corpus, models: Iterable[Which]
-) -> dict[Which, dict[float | None, list[Unit]]]:
-    """Return what can be trained before anything is chosen: by model and, on a grid, by weight."""
-    planned: dict[Which, dict[float | None, list[Unit]]] = {}
-    for which in models:
-        grid = VARIANTS[which.model].grid
-        if grid:
-            weights: tuple[float, ...] = getattr(config, grid)
-            planned[which] = {
-                weight: [unit_of(config, source, which, CHOOSING_SEED, weight)]
-                for weight in weights
-            }
-        else:
-            planned[which] = {
-                None: [unit_of(config, source, which, seed) for seed in range(config.seeds)]
-            }
-    return planned
-
-
-def chosen_units(
-    config: TutekConfig, source: Corpus, weights: Mapping[Which, float]
-) -> dict[Which, list[Unit]]:
-    """Return the units of all seeds with the weights that were chosen."""
-    return {
-        which: [unit_of(config, source, which, seed, weight) for seed in range(config.seeds)]
-        for which, weight in weights.items()
-    }
-
-
 def train_corpora(
-    config: TutekConfig, lab: Lab, models: Iterable[Which], title: str = "tutek"
+    config: TutekConfig, lab: Lab, models: Sequence[ModelVariant], title: str = "tutek"
 ) -> list[Runs]:
     """Train, or reuse, some models on all corpora; δ and η are chosen on the way."""
-    models = list(models)
     sources = [open_corpus(config, name) for name in config.corpus]
-    first = lab.train([first_units(config, source, models) for source in sources], title)
-    runs = [
-        Runs(source, {w: by[None] for w, by in done.items() if None in by}, _grids(done, lab))
-        for source, done in zip(sources, first, strict=True)
-    ]
+    first = lab.train([_first_units(config, source, models) for source in sources], title)
+    runs = []
+    for source, (plain, tried) in zip(sources, first, strict=True):
+        runs.append(Runs(source, plain, {key: _grid(tried[key], lab) for key in tried}))
     chosen = [
-        chosen_units(config, run.source, {which: run.weight(which) for which in run.grids})
+        {key: units_of(config, run.source, key, run.weight(key)) for key in run.grids}
         for run in runs
     ]
     complete = []
     for run, rest in zip(runs, lab.train(chosen, title), strict=True):
         units = {**run.units, **rest}
-        complete.append(Runs(run.source, {which: units[which] for which in models}, run.grids))
+        complete.append(replace(run, units={variant: units[variant] for variant in models}))
     return complete
 
 
-def _grids(
-    done: Mapping[Which, Mapping[float | None, Sequence[TrainedUnit]]], lab: Lab
-) -> dict[Which, dict[float, Tried]]:
+def _first_units(
+    config: TutekConfig, source: Corpus, models: Sequence[ModelVariant]
+) -> tuple[dict[ModelVariant, list[Unit]], dict[ModelVariant, dict[float, Unit]]]:
+    """Return units that can be trained before anything is chosen: without a weight, and grids."""
+    plain = {key: units_of(config, source, key) for key in models if not key.column.grid}
+    grids: dict[ModelVariant, dict[float, Unit]] = {}
+    for key in models:
+        weights: tuple[float, ...] = getattr(config, key.column.grid, ())
+        if weights:
+            grids[key] = {w: unit_of(config, source, key, CHOOSING_SEED, w) for w in weights}
+    return plain, grids
+
+
+def _grid(units: Mapping[float, TrainedUnit], lab: Lab) -> dict[float, GridPoint]:
     return {
-        which: {
-            weight: Tried(units[0], validation_f1(units[0], lab.device))
-            for weight, units in by_weight.items()
-            if weight is not None
-        }
-        for which, by_weight in done.items()
-        if None not in by_weight
+        weight: GridPoint(unit, validation_f1(unit, lab.device)) for weight, unit in units.items()
     }

@@ -1,15 +1,14 @@
-"""What chooses and what is measured: no number of a table was seen when a model was chosen.
+"""Models on the examples that choose and on those that are measured, which are never the same.
 
 The validation part of a corpus chooses the best weights, δ and η, and its test part is measured.
-Where a corpus has no test part (the package's own, or a folder of one's own), a quarter of the
-validation part chooses and the rest is measured.
+Where a corpus has no test part (the package's own, or a user's folder), a quarter of the validation
+part chooses and the rest is measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -18,49 +17,66 @@ from torch import nn
 
 from attnscope.analysis.classification import Average, classification_metrics
 from attnscope.analysis.replaced_attention import POSITIONS, positions_at_once
-from attnscope.data.batch import Batch, Example, collate
+from attnscope.analysis.token_probabilities import TokenProbabilities, token_probabilities
+from attnscope.data.batch import Batch
 from attnscope.data.corpus import Corpus
 from attnscope.data.source import Source
-from attnscope.data.text import Text
-from attnscope.errors import UsageError
 from attnscope.models.base import ModelSpec
 from attnscope.models.trace import AttentionModel
+from attnscope.recipes.kit import corpora
+from attnscope.recipes.kit.corpora import HeldOut, left_out, left_out_rows
+from attnscope.recipes.kit.sheet import Sheet
+from attnscope.runs.result import Measurement
 from attnscope.training.trained_unit import TrainedUnit
 
+# The names of the corpora in the published tables.
+PRINTED = {
+    "tutek-sst": "SST",
+    "tutek-ag-news": "AG News",
+    "tutek-20news": "20NG",
+    "tutek-imdb": "IMDB",
+    "mimic-anemia": "Anemia",
+    "mimic-diabetes": "Diabetes",
+}
 # Validation examples that choose, at most: an evaluation must not take longer than its steps.
 _CHOOSING = 2000
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """Examples that are measured, and the split that they are from."""
-
-    batch: Batch
-    split: str
 
 
 def choosing_count(source: Corpus) -> int:
     """Return how many validation examples choose."""
     count = len(source.validation_examples)
-    return min(count, _CHOOSING) if _test(source) else max(1, count // 4)
+    return min(count, _CHOOSING) if "test" in corpora.parts(source) else max(1, count // 4)
 
 
-@lru_cache(maxsize=4)
 def held_out(source: Source) -> HeldOut:
     """Return the examples that are measured."""
     assert isinstance(source, Corpus)
-    test = _test(source)
-    if test:
-        return HeldOut(collate(test), "test")
-    seen = set(source.evaluation_batch(choosing_count(source)).ids.tolist())
-    rest = [example for example in source.validation_examples if example.id not in seen]
-    if not rest:
-        raise UsageError(f"{source.dataset} has one validation example; at least two are needed.")
-    return HeldOut(collate(rest), "val")
+    return corpora.held_out(source, choosing_count(source))
 
 
-def _test(source: Corpus) -> Sequence[Example]:
-    return source.test_examples if isinstance(source, Text) else ()
+def sheet_of(
+    source: Corpus, seeds: Iterable[int] = (), table: str = "", *, percent: bool = False
+) -> Sheet:
+    """Return the sheet of a corpus for one of the paper's tables."""
+    split, printed = held_out(source).split, PRINTED.get(source.dataset)
+    return Sheet(source.dataset, split, tuple(seeds), "tutek", table, printed, percent)
+
+
+def statistics_rows(source: Corpus) -> list[Measurement]:
+    """Return table 5: mean length in words and vocabulary; sizes, and what was left out."""
+    sheet = sheet_of(source, table="table5")
+    marks = len(source.encode(""))  # boundaries are not counted
+    lengths = [len(example.inputs) - marks for example in source.training_examples]
+    sizes = {
+        "avg_length": float(np.mean(lengths)),
+        "vocab_size": len(source.input_words),
+        "train_size": len(lengths),
+        "val_size": len(source.validation_examples),
+        "measured_size": len(held_out(source).examples),
+    }
+    n = len(lengths)
+    rows = [sheet.point(name, value, n=n, split="train") for name, value in sizes.items()]
+    return rows + left_out_rows(sheet, left_out(source), n)
 
 
 def average_of(source: Corpus) -> Average:
@@ -116,3 +132,9 @@ def part_of(batch: Batch, most: int) -> Batch:
     if len(batch) <= most:
         return batch
     return batch.rows(torch.linspace(0, len(batch) - 1, most).round().long()).trimmed()
+
+
+def read_tokens(units: Sequence[TrainedUnit], device: str) -> list[TokenProbabilities]:
+    """Read trained units word by word on what is measured (Eq. 9)."""
+    batch = held_out(units[0].unit.source).batch.to(device)
+    return [token_probabilities(best_model(unit, device), batch) for unit in units]

@@ -2,7 +2,7 @@
 
 A model's logit is the attention-weighted mean of the logits of its single states, since the output
 is affine and attention sums to 1; the logit of a single state is sunlu's polarity W·h + b and
-snell's lexical probe. It holds for any weights, so that freshly drawn ones will do.
+snell's lexical probe. It holds for any weights, so the models are not trained.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from attnscope.data.corpus import Corpus
-from attnscope.models.attentions import Additive, DotProduct, LearnedQuery
+from attnscope.models.attentions import Additive, AttentionSpec, DotProduct, LearnedQuery
 from attnscope.models.classifier import Classifier, ClassifierSpec, Output
 from attnscope.models.embedding import UniformEmbeddings
 from attnscope.models.encoders import Affine, EncoderSpec, Recurrent, WordStates
-from attnscope.recipes.tutek.held_out import held_out, part_of
-from attnscope.recipes.tutek.rows import Rows, point
-from attnscope.recipes.tutek.units import ATTENTIONS, VARIANTS, TutekConfig, Which, model_of
+from attnscope.recipes.tutek.evaluation import held_out, part_of, sheet_of
+from attnscope.recipes.tutek.units import ATTENTIONS, COLUMNS, ModelVariant, TutekConfig, model_of
 from attnscope.runs.result import Measurement
 from attnscope.scores.lexical_probe import LexicalProbe
 
@@ -27,26 +26,25 @@ _EXAMPLES = 64
 
 def classifiers(config: TutekConfig) -> dict[str, ClassifierSpec]:
     """Return all classifiers of the three papers, by name."""
+    width = config.hidden
     specs = {
-        f"tutek {name}, {attention}": model_of(config, Which(name, attention))
-        for name in VARIANTS
+        f"tutek {name}, {attention}": model_of(config, ModelVariant(name, attention))
+        for name in COLUMNS
         for attention in ATTENTIONS
     }
-    specs["snell"] = ClassifierSpec(
-        embedding=2 * config.hidden, encoder=Recurrent(hidden=config.hidden)
-    )
+    specs["snell"] = ClassifierSpec(embedding=2 * width, encoder=Recurrent(hidden=width))
     normal = LearnedQuery(initial="normal")
     dot = DotProduct(scale=10.0, query=normal)
-    encoders: dict[str, EncoderSpec] = {
-        "DP": WordStates(),
-        "DP-A": Affine(hidden=config.hidden),
-        "DP-L": Recurrent(hidden=config.hidden, initial="orthogonal"),
+    additive = Additive(hidden=width, activation="tanh", output_bias="off", query=normal)
+    sunlu: dict[str, tuple[EncoderSpec, AttentionSpec]] = {
+        "DP": (WordStates(), dot),
+        "DP-A": (Affine(hidden=width), dot),
+        "DP-L": (Recurrent(hidden=width, initial="orthogonal"), dot),
+        "AD": (WordStates(), additive),
     }
-    attentions = {f"sunlu {name}": (encoder, dot) for name, encoder in encoders.items()}
-    additive = Additive(hidden=config.hidden, activation="tanh", output_bias="off", query=normal)
-    for name, (encoder, attention) in {**attentions, "sunlu AD": (WordStates(), additive)}.items():
-        specs[name] = ClassifierSpec(
-            embedding=2 * config.hidden,
+    for name, (encoder, attention) in sunlu.items():
+        specs[f"sunlu {name}"] = ClassifierSpec(
+            embedding=2 * width,
             vectors=UniformEmbeddings(),
             encoder=encoder,
             attention=attention,
@@ -57,13 +55,12 @@ def classifiers(config: TutekConfig) -> dict[str, ClassifierSpec]:
 
 def identity_rows(config: TutekConfig, source: Corpus) -> list[Measurement]:
     """Return how far the three ways are apart, in parts of the largest logit, in float64."""
-    rows = Rows(source, (0,))
-    made = []
+    sheet = sheet_of(source, (0,))
+    rows = []
     for name, spec in classifiers(config).items():
         for way, off in _apart(spec.build(source, 0).double(), source).items():
-            axes = {"classifier": name, "way": way}
-            made.append(rows.row("identity", point(off, _EXAMPLES), axes))
-    return made
+            rows.append(sheet.point("identity", off, {"classifier": name, "way": way}, _EXAMPLES))
+    return rows
 
 
 @torch.no_grad()
@@ -77,7 +74,7 @@ def _apart(model: Classifier, source: Corpus) -> dict[str, float]:
     polarity = nn.functional.linear(states, model.output.weight, model.output.bias)
     probe = LexicalProbe().read(model, trace)
     own = batch.targets[:, :1, None].expand(-1, states.shape[1], 1)
-    log_odds = _log_odds(single, own)
+    log_odds = torch.logit(single.softmax(-1).gather(-1, own)[..., 0])
     return {
         "attention-weighted mean of words": _off(mean, trace.logits[:, 0]),
         "polarity": _off(single[..., -polarity.shape[-1] :], polarity, site.mask),
@@ -85,12 +82,8 @@ def _apart(model: Classifier, source: Corpus) -> dict[str, float]:
     }
 
 
-def _log_odds(logits: Tensor, labels: Tensor) -> Tensor:
-    probabilities = logits.softmax(-1).gather(-1, labels)[..., 0]
-    return torch.logit(probabilities)
-
-
 def _off(one: Tensor, other: Tensor, mask: Tensor | None = None) -> float:
+    """Return the largest difference of two readings, in parts of the largest logit."""
     if mask is not None:
         one, other = one[mask], other[mask]
     return float((one - other).abs().max() / (1 + other.abs().max()))
