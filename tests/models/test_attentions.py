@@ -162,7 +162,7 @@ def test_only_a_learned_query_over_states_is_a_direction():
     attention = built(DotProduct())
     assert attention.direction.equal(attention.query.weight[0])
     for spec in (Additive(hidden=4), DotProduct(query=InstanceQuery())):
-        with pytest.raises(MissingCapability, match=r"no (one )?direction V"):
+        with pytest.raises(MissingCapability, match=r"no (single )?direction V"):
             _ = built(spec).direction
 
 

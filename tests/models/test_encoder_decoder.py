@@ -21,7 +21,7 @@ from attnscope.models.contract import check_model
 from attnscope.models.decoding import greedy
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.models.intervention import Given, Permuted, Uniform
-from attnscope.models.positional import RotatedPositions
+from attnscope.models.positions import RotatedPositions
 from attnscope.scores.attention import Attention
 from attnscope.scores.saliency import Saliency
 from attnscope.scores.score import read_score

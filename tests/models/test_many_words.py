@@ -7,10 +7,10 @@ import torch
 
 from attnscope.data.batch import Example, collate
 from attnscope.data.corpus import GrammarTranslation
+from attnscope.models.architectures import AOWithRoom
 from attnscope.models.contract import check_model
 from attnscope.models.encoder_decoder import EncoderDecoder, EncoderDecoderSpec
-from attnscope.models.many_words import AOWithRoom, PositionsInRoom
-from attnscope.models.positional import RotatedPositions
+from attnscope.models.positions import PaddedPositions, RotatedPositions
 
 SOURCE = GrammarTranslation()
 WORDS = max(len(SOURCE.input_words), len(SOURCE.output_words))
@@ -29,7 +29,7 @@ def built(words: str) -> EncoderDecoder:
 
 
 def test_positions_are_those_of_a_small_task_past_the_words() -> None:
-    places = PositionsInRoom(1000, 100, 100.0, 0)(2, 5)
+    places = PaddedPositions(1000, 100, 100.0, 0)(2, 5)
     assert places.shape == (5, 1000)
     assert not places[:, :900].any()
     assert places[:, 900:].equal(RotatedPositions(100, 100.0, 0)(2, 5))

@@ -74,7 +74,7 @@ def test_what_has_no_whole_or_no_terms_is_one_sentence():
     task = KeywordTask()
     model = WORDS.build(TEXTS, 0)
     batch = task.evaluation_batch(2)
-    with pytest.raises(UsageError, match="drawn afresh at every step: it has no whole"):
+    with pytest.raises(UsageError, match="generated on the fly and has no fixed training set"):
         GradientFlow()(model, batch, task, "val")
     recurrent = WORDS.model_copy(update={"encoder": Recurrent(hidden=3)}).build(TEXTS, 0)
     with torch.no_grad(), pytest.raises(MissingCapability, match="states without context"):

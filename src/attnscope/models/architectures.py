@@ -1,4 +1,4 @@
-"""What VED, AED and AO are made of: recurrence or none, attention or none, a readout (aitken §2).
+"""The parts of VED, AED and AO: recurrence or none, attention or none, a readout (aitken §2).
 
 The forms are those of the authors' code: readouts without biases, a trainable first state,
 positions in AO alone. Each part is plain tensor operations without control flow on data.
@@ -6,8 +6,8 @@ positions in AO alone. Each part is plain tensor operations without control flow
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Literal
+from abc import abstractmethod
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float
@@ -15,7 +15,7 @@ from pydantic import Field, SerializeAsAny
 from torch import Tensor, nn
 
 from attnscope.models.cells import Cell, product
-from attnscope.models.positional import NoPositions, RotatedPositions
+from attnscope.models.positions import NoPositions, PaddedPositions, RotatedPositions
 from attnscope.runs.spec import Spec
 
 States = Float[Tensor, "batch time state"]
@@ -27,7 +27,7 @@ class CrossAttention(Spec):
     """Root of the ways in which decoder states attend to encoder states."""
 
     @abstractmethod
-    def build(self, hidden: int) -> Dot | Maps:
+    def build(self, hidden: int) -> StateQKV | LearnedQKV:
         """Return the attention over states of a width."""
 
 
@@ -36,46 +36,46 @@ class DotAttention(CrossAttention):
 
     kind: Literal["dot"] = "dot"
 
-    def build(self, hidden: int) -> Dot:
+    def build(self, hidden: int) -> StateQKV:
         """Return the attention, which has no parameters."""
-        return Dot(hidden)
+        return StateQKV(hidden)
 
 
 class LearnedAttention(CrossAttention):
     """a_st = (Q h^D_s) · (K h^E_t) / √d_v with values V h^E_t of width d_v, the hidden size.
 
-    The division by the size of the values, not of the keys, is the authors' code's.
+    The authors' code divides by the size of the values, not of the keys.
     """
 
     kind: Literal["learned"] = "learned"
     key: int = Field(32, ge=1, description="size of queries and keys")
 
-    def build(self, hidden: int) -> Maps:
+    def build(self, hidden: int) -> LearnedQKV:
         """Return the attention with its three maps."""
-        return Maps(hidden, self.key)
+        return LearnedQKV(hidden, self.key)
 
 
-class Dot(nn.Module):
-    """Attention without parameters; ``value`` is the width of what is attended to."""
+class StateQKV(nn.Module):
+    """States as queries, keys and values; ``value`` is the width of the values."""
 
     def __init__(self, value: int) -> None:
         super().__init__()
         self.value = value
 
     def queries(self, states: States) -> Mapped:
-        """Return what the decoder asks with."""
+        """Return the decoder's states."""
         return states
 
     def keys(self, states: States) -> Mapped:
-        """Return what the encoder answers with."""
+        """Return the encoder's states."""
         return states
 
     def values(self, states: States) -> Mapped:
-        """Return what a context is a mean of."""
+        """Return the encoder's states."""
         return states
 
 
-class Maps(nn.Module):
+class LearnedQKV(nn.Module):
     """Linear maps to queries, keys and values, Glorot-normal and without biases."""
 
     def __init__(self, hidden: int, key: int) -> None:
@@ -86,7 +86,7 @@ class Maps(nn.Module):
         self.value_map = _glorot(hidden, hidden)
 
     def queries(self, states: States) -> Mapped:
-        """Return Q h / √d_v: the division is the query's, so that logits are q · k."""
+        """Return Q h / √d_v: the queries are divided, so that logits are q · k."""
         return product(states, self.query_map) * self.value**-0.5
 
     def keys(self, states: States) -> Mapped:
@@ -102,8 +102,8 @@ def _glorot(rows: int, columns: int) -> nn.Parameter:
     return nn.Parameter(nn.init.xavier_normal_(torch.empty(rows, columns)))
 
 
-class Carried(nn.Module):
-    """A cell whose state goes on from position to position, and stands still at padding."""
+class RecurrentReader(nn.Module):
+    """A cell that carries its state from position to position, and holds it at padding."""
 
     def __init__(self, cell: Cell) -> None:
         super().__init__()
@@ -123,8 +123,8 @@ class Carried(nn.Module):
         return torch.stack(states, 1), state
 
 
-class Cut(nn.Module):
-    """A cell that starts anew at every position: a feed-forward network."""
+class FeedForwardReader(nn.Module):
+    """A cell that starts from the same state at every position."""
 
     def __init__(self, cell: Cell) -> None:
         super().__init__()
@@ -136,154 +136,111 @@ class Cut(nn.Module):
         start: Start,
         mask: Bool[Tensor, "batch time"],
     ) -> tuple[States, Start]:
-        """Return the states of all positions and, as the last one, the start again."""
+        """Return the states of all positions and, as the last one, the start."""
         return self.cell.step(drive, start[:, None]), start
 
 
-class Readout(nn.Module, ABC):
-    """W times what a subclass takes of the context and the decoder's state, without a bias."""
+class Readout(nn.Module):
+    """W h^D, W [h^D ; c] or W c, without a bias.
 
-    def __init__(self, width: int, types: int) -> None:
+    Parameters
+    ----------
+    reads
+        The parts that W maps: ``state``, ``context``, or both in this order.
+    """
+
+    def __init__(self, reads: tuple[str, ...], hidden: int, types: int) -> None:
         super().__init__()
-        self.weight = _glorot(types, width)
+        self.reads = reads
+        self.weight = _glorot(types, len(reads) * hidden)
 
     def query(self, states: States) -> Mapped:
-        """Return what the output depends on beside the context."""
-        return states
+        """Return the decoder's states if the output depends on them, else vectors of width 0."""
+        return states if "state" in self.reads else states[..., :0]
 
     def forward(
         self, context: Float[Tensor, "*any value"], query: Float[Tensor, "*any query"]
     ) -> Float[Tensor, "*any output_type"]:
         """Return the logits."""
-        return product(self.taken(context, query), self.weight)
-
-    @abstractmethod
-    def taken(self, context: Tensor, query: Tensor) -> Tensor:
-        """Return what W maps."""
-
-
-class OfState(Readout):
-    """W h^D."""
-
-    def taken(self, context: Tensor, query: Tensor) -> Tensor:
-        """Return the state."""
-        return query
-
-
-class OfBoth(Readout):
-    """W [h^D ; c]."""
-
-    def taken(self, context: Tensor, query: Tensor) -> Tensor:
-        """Return the state, then the context."""
-        return torch.cat([query, context], -1)
-
-
-class OfContext(Readout):
-    """W c."""
-
-    def query(self, states: States) -> Mapped:
-        """Return nothing."""
-        return states[..., :0]
-
-    def taken(self, context: Tensor, query: Tensor) -> Tensor:
-        """Return the context."""
-        return context
+        parts = {"state": query, "context": context}
+        read = [parts[name] for name in self.reads]
+        return product(torch.cat(read, -1) if len(read) > 1 else read[0], self.weight)
 
 
 class Architecture(Spec):
-    """Root of the three architectures: what they are made of, given the hidden width."""
+    """Root of the architectures: which parts a network has.
 
-    @abstractmethod
-    def positions(self, width: int) -> NoPositions | RotatedPositions:
+    Attributes
+    ----------
+    recurrent
+        Whether cells carry their state, starting from a trainable one; otherwise they start from 0
+        at every position.
+    reads
+        What the readout maps: ``state``, ``context`` or both.
+    """
+
+    recurrent: ClassVar[bool]
+    reads: ClassVar[tuple[str, ...]]
+
+    def positions(self, width: int) -> NoPositions | RotatedPositions | PaddedPositions:
         """Return what is added to one-hot vectors of a width."""
-
-    @abstractmethod
-    def reader(self, cell: Cell) -> Carried | Cut:
-        """Return how a cell goes through a sequence."""
-
-    @abstractmethod
-    def initial(self, width: int) -> nn.Parameter | None:
-        """Return the encoder's first state, or None if it is always 0."""
-
-    @abstractmethod
-    def cross(self, hidden: int) -> Dot | Maps | None:
-        """Return the attention, or None."""
-
-    @abstractmethod
-    def readout(self, hidden: int, types: int) -> Readout:
-        """Return the output layer."""
-
-
-class _Recurrent(Architecture):
-    def positions(self, width: int) -> NoPositions:
-        """Return no positions."""
         return NoPositions()
 
-    def reader(self, cell: Cell) -> Carried:
-        """Return a recurrence."""
-        return Carried(cell)
-
-    def initial(self, width: int) -> nn.Parameter:
-        """Return a trainable state, at first 0."""
-        return nn.Parameter(torch.zeros(width))
-
-
-class VED(_Recurrent):
-    """The vanilla encoder-decoder: recurrence alone. It has states and no site."""
-
-    kind: Literal["ved"] = "ved"
-
-    def cross(self, hidden: int) -> None:
-        """Return no attention."""
+    def cross(self, hidden: int) -> StateQKV | LearnedQKV | None:
+        """Return the attention, or None."""
         return None
 
-    def readout(self, hidden: int, types: int) -> OfState:
-        """Return W h^D."""
-        return OfState(hidden, types)
+
+class VED(Architecture):
+    """The vanilla encoder-decoder: recurrence alone. It has states and no site."""
+
+    recurrent, reads = True, ("state",)
+    kind: Literal["ved"] = "ved"
 
 
-class AED(_Recurrent):
+class AED(Architecture):
     """Recurrence and attention."""
 
+    recurrent, reads = True, ("state", "context")
     kind: Literal["aed"] = "aed"
     attention: SerializeAsAny[CrossAttention] = DotAttention()
 
-    def cross(self, hidden: int) -> Dot | Maps:
+    def cross(self, hidden: int) -> StateQKV | LearnedQKV:
         """Return the attention."""
         return self.attention.build(hidden)
 
-    def readout(self, hidden: int, types: int) -> OfBoth:
-        """Return W [h^D ; c]."""
-        return OfBoth(2 * hidden, types)
-
 
 class AO(Architecture):
-    """Attention only: recurrence cut in both cells, positions added to their inputs.
+    """Attention only: no recurrence in either cell, positions added to their inputs.
 
     The cells keep their recurrent weights, which have no effect and no gradient at state 0.
     """
 
+    recurrent, reads = False, ("context",)
     kind: Literal["ao"] = "ao"
     attention: SerializeAsAny[CrossAttention] = DotAttention()
     period: float = Field(20.0, gt=0, description="τ: 20 for one-to-one, 100 for eSCAN")
-    rotation: int = Field(0, description="seed that draws the rotation of the positions")
+    rotation: int = Field(0, description="seed of the positions' rotation")
 
-    def positions(self, width: int) -> RotatedPositions:
-        """Return turned sinusoids."""
+    def positions(self, width: int) -> RotatedPositions | PaddedPositions:
+        """Return rotated sinusoids."""
         return RotatedPositions(width, self.period, self.rotation)
 
-    def reader(self, cell: Cell) -> Cut:
-        """Return a feed-forward network."""
-        return Cut(cell)
-
-    def initial(self, width: int) -> None:
-        """Return nothing: the state is 0."""
-        return None
-
-    def cross(self, hidden: int) -> Dot | Maps:
+    def cross(self, hidden: int) -> StateQKV | LearnedQKV:
         """Return the attention."""
         return self.attention.build(hidden)
 
-    def readout(self, hidden: int, types: int) -> OfContext:
-        """Return W c."""
-        return OfContext(hidden, types)
+
+class AOWithRoom(AO):
+    """AO for thousands of words: positions lie in the last ``room`` input dimensions.
+
+    Set the model's ``input_dimension`` to the number of words and the room together.
+    """
+
+    kind: Literal["ao-with-room"] = "ao-with-room"  # type: ignore[assignment]
+    period: float = Field(100.0, gt=0, description="τ: eSCAN's")
+    room: int = Field(100, ge=1, description="dimensions of the positions: eSCAN's")
+
+    def positions(self, width: int) -> PaddedPositions:
+        """Return rotated sinusoids past the words."""
+        return PaddedPositions(width, self.room, self.period, self.rotation)

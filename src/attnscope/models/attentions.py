@@ -37,7 +37,7 @@ class QuerySpec(Spec):
 
 
 class Query(nn.Module, ABC):
-    """What asks: a vector for each text, and the logits that keys give it."""
+    """A query vector for each text, and its products with keys."""
 
     @abstractmethod
     def vectors(self, states: States, mask: Mask) -> Float[Tensor, "batch key"]:
@@ -50,7 +50,7 @@ class Query(nn.Module, ABC):
     @property
     @abstractmethod
     def direction(self) -> Float[Tensor, " key"]:
-        """The query that every text shares, or an error where each has its own."""
+        """The query that all texts share; an error where each has its own."""
 
 
 class LearnedQuery(QuerySpec):
@@ -66,14 +66,9 @@ class LearnedQuery(QuerySpec):
     def build(self, states: int, keys: int, bias: bool) -> Query:
         """Return the vector."""
         query = _Learned(keys, bias)
-        _QUERY_STARTS[self.initial](query.weight)
+        if self.initial == "normal":
+            nn.init.normal_(query.weight)
         return query
-
-
-_QUERY_STARTS: dict[str, Callable[[Tensor], object]] = {
-    "default": lambda weight: None,
-    "normal": nn.init.normal_,
-}
 
 
 class _Learned(Query):
@@ -100,16 +95,16 @@ class _Learned(Query):
 
 
 class InstanceQuery(QuerySpec):
-    """A query of each text's own: q = W h̄ + b, h̄ being the mean of its states.
+    """One query per text: q = W h̄ + b, h̄ being the mean of its states.
 
-    tutek's footnote 8 says that such queries "work equally well" and not what they are. This one
+    tutek's footnote 8 says that such queries "work equally well" without defining them. This one
     exists for every encoder, and is the learned query b where W = 0.
     """
 
     kind: Literal["instance"] = "instance"
 
     def build(self, states: int, keys: int, bias: bool) -> Query:
-        """Return the map; a bias of the logits is its own."""
+        """Return the map, with a separate bias of the logits if asked for."""
         return _Instance(states, keys, bias)
 
 
@@ -133,9 +128,9 @@ class _Instance(Query):
 
     @property
     def direction(self) -> Float[Tensor, " key"]:
-        """There is none."""
+        """Raise: every text has its own."""
         raise MissingCapability(
-            "Attention with a query of each text's own has no one direction V: "
+            "Attention with one query per text has no single direction V: "
             "use a model with a learned query."
         )
 
@@ -143,7 +138,7 @@ class _Instance(Query):
 class AttentionSpec(Spec):
     """Root of the attentions that a classifier can have."""
 
-    scale: Divisor = Field(1.0, description="λ, what logits are divided by; root: √ of the width")
+    scale: Divisor = Field(1.0, description="λ, the divisor of the logits; root: √ of the width")
     query: SerializeAsAny[QuerySpec] = LearnedQuery()
 
     @abstractmethod
@@ -176,7 +171,7 @@ class Attention(nn.Module, ABC):
     @property
     @abstractmethod
     def direction(self) -> Float[Tensor, " state"]:
-        """V of the logits h·V/λ, or an error where they are no such product."""
+        """V of the logits h·V/λ; an error where they are not such a product."""
 
 
 class DotProduct(AttentionSpec):
@@ -192,7 +187,8 @@ class DotProduct(AttentionSpec):
     def build(self, width: int) -> Attention:
         """Return the attention."""
         query = self.query.build(width, width, bias=False)
-        return DotAttention(query, _KEYS[self.keys], self.divisor(width))
+        keys = states_as_keys if self.keys == "states" else _unit_length
+        return DotProductAttention(query, keys, self.divisor(width))
 
 
 def states_as_keys(states: States) -> Keys:
@@ -204,13 +200,7 @@ def _unit_length(states: States) -> Keys:
     return nn.functional.normalize(states, dim=-1)
 
 
-_KEYS: dict[str, Callable[[Tensor], Tensor]] = {
-    "states": states_as_keys,
-    "unit-length": _unit_length,
-}
-
-
-class DotAttention(Attention):
+class DotProductAttention(Attention):
     """q·k/λ, the keys being a function of the states."""
 
     def __init__(self, query: Query, keys: Callable[[Tensor], Tensor], divisor: float) -> None:
@@ -218,7 +208,7 @@ class DotAttention(Attention):
         self.query, self.keys = query, keys
 
     def forward(self, batch: Batch, states: States, rule: AttentionRule | None) -> Site:
-        """Return the site with queries and keys; the division is the query's, so logits are q·k."""
+        """Return the site with queries and keys; queries are divided by λ, so logits are q·k."""
         keys, mask = self.keys(states), batch.input_mask
         logits = self.query.logits(keys, states, mask) / self.divisor
         queries = self.query.vectors(states, mask) / self.divisor
@@ -240,8 +230,8 @@ class DotAttention(Attention):
 class Additive(AttentionSpec):
     """a_l = q·f(W h_l + b)/λ: a hidden layer over each state; by default snell's (Eq. 7).
 
-    ``bias`` is the hidden layer's. ``output_bias`` adds the same number to every logit, which no
-    softmax sees; snell's published parameter counts have it, sunlu and tutek do not.
+    ``bias`` is the hidden layer's. ``output_bias`` adds the same number to every logit, which does
+    not change the softmax; snell's published parameter counts include it, sunlu and tutek lack it.
     """
 
     kind: Literal["additive"] = "additive"
@@ -254,12 +244,8 @@ class Additive(AttentionSpec):
         """Return the attention."""
         hidden = nn.Linear(width, self.hidden, self.bias == "on")
         query = self.query.build(width, self.hidden, bias=self.output_bias == "on")
-        return AdditiveAttention(
-            hidden, _ACTIVATIONS[self.activation], query, self.divisor(self.hidden)
-        )
-
-
-_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "tanh": torch.tanh}
+        activation = torch.relu if self.activation == "relu" else torch.tanh
+        return AdditiveAttention(hidden, activation, query, self.divisor(self.hidden))
 
 
 class AdditiveAttention(Attention):
@@ -276,14 +262,14 @@ class AdditiveAttention(Attention):
         self.hidden, self.activation, self.query = hidden, activation, query
 
     def forward(self, batch: Batch, states: States, rule: AttentionRule | None) -> Site:
-        """Return the site, without queries and keys: logits are no product with the states."""
+        """Return the site, without queries and keys: logits are not a product with the states."""
         keys = self.activation(self.hidden(states))
         logits = self.query.logits(keys, states, batch.input_mask) / self.divisor
         return attend(batch, logits[:, None, None], states[:, None], rule)
 
     @property
     def direction(self) -> Float[Tensor, " state"]:
-        """There is none."""
+        """Raise: there is none."""
         raise MissingCapability(
             "Additive attention has no direction V among the states: "
             "use a model with dot attention."

@@ -10,7 +10,7 @@ is a slip). Everything is plain tensor operations without control flow on data, 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, Literal
 
@@ -24,7 +24,14 @@ from attnscope.data.batch import Batch
 from attnscope.data.randomness import seeded
 from attnscope.data.source import Source
 from attnscope.errors import UsageError, suggestion
-from attnscope.models.architectures import AED, Architecture, Start
+from attnscope.models.architectures import (
+    AED,
+    Architecture,
+    FeedForwardReader,
+    Readout,
+    RecurrentReader,
+    Start,
+)
 from attnscope.models.base import ModelSpec
 from attnscope.models.cells import CELLS, CellName
 from attnscope.models.dropout import Randomness
@@ -85,33 +92,36 @@ class EncoderDecoder(nn.Module):
         Of the one-hot vectors.
     types
         Number of output words.
-    start
-        The output word before the first one; it is read as the average word.
+    first_word
+        The output word that starts a sequence; it is read as the average word.
     """
 
     initial: nn.Parameter | None
 
-    def __init__(self, spec: EncoderDecoderSpec, width: int, types: int, start: int) -> None:
+    def __init__(self, spec: EncoderDecoderSpec, width: int, types: int, first_word: int) -> None:
         super().__init__()
         architecture, cell = spec.architecture, CELLS[spec.cell]
         self.teacher_forcing: str = spec.teacher_forcing
         self.input_words = WORDS[spec.words](width)
-        self.output_words = WORDS[spec.words](width, average=start)
-        self.encoder = architecture.reader(cell(width, spec.hidden))
-        self.decoder = architecture.reader(cell(width, spec.hidden))
-        self.register_parameter("initial", architecture.initial(self.encoder.cell.width))
+        self.output_words = WORDS[spec.words](width, average=first_word)
+        reader = RecurrentReader if architecture.recurrent else FeedForwardReader
+        self.encoder = reader(cell(width, spec.hidden))
+        self.decoder = reader(cell(width, spec.hidden))
+        start = torch.zeros(self.encoder.cell.width)
+        initial = nn.Parameter(start) if architecture.recurrent else None
+        self.register_parameter("initial", initial)
         self.positions = architecture.positions(width)
         self.attention = architecture.cross(spec.hidden)
-        self.output = architecture.readout(spec.hidden, types)
+        self.output = Readout(architecture.reads, spec.hidden, types)
 
     def with_teacher_forcing(self, setting: str) -> EncoderDecoder:
         """Return the same model, parameters shared, with teacher forcing ``on`` or ``off``.
 
         A model trained on the right words is analysed on its own: all of the paper's analyses are.
         """
-        if setting not in FEEDS:
+        if setting not in ("on", "off"):
             raise UsageError(
-                f"teacher_forcing={setting!r} is not known; {suggestion(setting, FEEDS)}"
+                f"teacher_forcing={setting!r} is not known; {suggestion(setting, ('on', 'off'))}"
             )
         other = copy.copy(self)
         other.teacher_forcing = setting
@@ -134,7 +144,8 @@ class EncoderDecoder(nn.Module):
         embeddings, drive = self.input_words.read(cell, batch.inputs, places)
         read, last = self.encoder(drive, self._start(batch, drive), batch.input_mask)
         states = cell.output(read)
-        batch, decoded = FEEDS[self.teacher_forcing](self, batch, states, last, rule)
+        decode = _right_words if self.teacher_forcing == "on" else _own_words
+        batch, decoded = decode(self, batch, states, last, rule)
         sites = self._sites(batch, states, decoded, rule)
         query = self.output.query(decoded)
         logits = self.readout(_context(sites, decoded), query)
@@ -216,9 +227,3 @@ def _next_word(
         row = slice(len(decoded) - 1, len(decoded))
     context = _context(model._sites(batch, states, now, rule), now)
     return model.readout(context[:, row], model.output.query(now[:, row])).argmax(-1)
-
-
-FEEDS: dict[str, Callable[[EncoderDecoder, Batch, Read, Start, AttentionRule | None], Fed]] = {
-    "on": _right_words,
-    "off": _own_words,
-}

@@ -1,13 +1,13 @@
 """The bag-of-words proxy: uniform attention over word embeddings, one linear map (snell Eq. 5).
 
 Seen as a model it has one site whose logits are all 0; its probe is Eq. 6. The text and the
-authors' code differ in how it starts and in a bias; both are named in `INITIALISATIONS`. The
-lexicon has no bias in either, as in the code.
+authors' code differ in the initialisation and in a bias; `ProxySpec` has both. The lexicon has no
+bias in either, as in the code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 import torch
@@ -42,11 +42,8 @@ class ProxySpec(ModelSpec):
     def build(self, source: Source, seed: int) -> Proxy:
         """Return the model, initialised from the unit's seed."""
         with seeded("model", seed):
-            return Proxy(
-                *INITIALISATIONS[self.initialisation](
-                    len(source.input_words), self.embedding, len(source.output_words)
-                )
-            )
+            parts = _theory if self.initialisation == "theory" else _code
+            return Proxy(*parts(len(source.input_words), self.embedding, len(source.output_words)))
 
 
 class OutputMap(nn.Linear):
@@ -86,12 +83,6 @@ def _code(input_types: int, width: int, output_types: int) -> tuple[nn.Embedding
     embedding = nn.Embedding(input_types, width)
     output = BinaryMap(width, 1) if output_types == 2 else OutputMap(width, output_types)
     return embedding, output
-
-
-INITIALISATIONS: dict[str, Callable[[int, int, int], tuple[nn.Embedding, OutputMap]]] = {
-    "theory": _theory,
-    "code": _code,
-}
 
 
 class Proxy(nn.Module):

@@ -1,7 +1,8 @@
-"""What stands between the decoder's state with the context and the output layer (snell Eq. 2, 31).
+"""The layer between the decoder's state with the context and the output layer (snell Eq. 2, 31).
 
-Each takes the state s and the mapped context P c. `Tanh` is the authors' copying model, `Relu` the
-paper's translator, `Added` the linear variant of A.1, in which there is no hidden layer.
+Each takes the state s and the mapped context P c. `TanhReadout` is the authors' copying model's,
+`ReluReadout` the paper's translator's, `SumReadout` the linear variant of A.1, without a hidden
+layer.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from torch import Tensor, nn
 Query = Float[Tensor, "*any query"]
 
 
-class _Beside(nn.Linear):
-    """A map of the state beside the context, to the state's width."""
+class _HiddenLayer(nn.Linear):
+    """A map of state and context to the state's width."""
 
     def __init__(self, width: int) -> None:
         super().__init__(2 * width, width)
 
 
-class Tanh(_Beside):
+class TanhReadout(_HiddenLayer):
     """tanh(W [s; P c] + b)."""
 
     def forward(self, query: Query, context: Query) -> Query:  # type: ignore[override]
@@ -28,7 +29,7 @@ class Tanh(_Beside):
         return torch.tanh(super().forward(torch.cat([query, context], -1)))
 
 
-class Relu(_Beside):
+class ReluReadout(_HiddenLayer):
     """ReLU(W [s; P c] + b)."""
 
     def forward(self, query: Query, context: Query) -> Query:  # type: ignore[override]
@@ -36,8 +37,8 @@ class Relu(_Beside):
         return torch.relu(super().forward(torch.cat([query, context], -1)))
 
 
-class Added(nn.Module):
-    """P c + s: what follows is linear in the context."""
+class SumReadout(nn.Module):
+    """P c + s: the output is linear in the context."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -47,8 +48,8 @@ class Added(nn.Module):
         return query + context
 
 
-READOUTS: dict[str, type[Tanh] | type[Relu] | type[Added]] = {
-    "tanh": Tanh,
-    "relu": Relu,
-    "linear": Added,
+READOUTS: dict[str, type[TanhReadout] | type[ReluReadout] | type[SumReadout]] = {
+    "tanh": TanhReadout,
+    "relu": ReluReadout,
+    "linear": SumReadout,
 }

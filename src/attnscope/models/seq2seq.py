@@ -60,7 +60,8 @@ class Seq2SeqSpec(ModelSpec):
         """Return the model, initialised from the given seeds or else from the unit's."""
         if self.embeddings == "shared" and source.input_words != source.output_words:
             raise UsageError(
-                f"{source.dataset} has other output than input words: set embeddings=separate."
+                f"Input and output vocabularies of {source.dataset} differ; set "
+                "embeddings=separate."
             )
         base = seed if self.base_seed is None else self.base_seed
         heads = self.head_seeds or tuple(seed_of(seed, head) for head in range(self.heads))

@@ -25,7 +25,7 @@ from attnscope.data.source import Source
 from attnscope.errors import UsageError
 from attnscope.models.base import ModelSpec
 from attnscope.models.intervention import AttentionRule
-from attnscope.models.positional import sinusoids
+from attnscope.models.positions import sinusoids
 from attnscope.models.trace import Site, Trace, attend
 
 Stream = Float[Tensor, "batch time width"]

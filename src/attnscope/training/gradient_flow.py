@@ -48,7 +48,7 @@ class GradientFlow(Metric):
     ) -> dict[str, float]:
         """Return `group_row` over the training part, whatever the split."""
         if not isinstance(source, Corpus):
-            raise UsageError(f"{source.dataset} is drawn afresh at every step: it has no whole.")
+            raise UsageError(f"{source.dataset} is generated on the fly and has no fixed training set.")
         assert isinstance(model, nn.Module)
         flow = classifier_flow(model, training_batches(source))
         row = group_row(*flow, _groups(source, self.groups))

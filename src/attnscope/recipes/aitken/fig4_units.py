@@ -20,9 +20,8 @@ from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.corpus import Corpus
 from attnscope.data.parallel_words import open_words
 from attnscope.errors import UsageError
-from attnscope.models.architectures import AED, Architecture
+from attnscope.models.architectures import AED, AOWithRoom, Architecture
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
-from attnscope.models.many_words import AOWithRoom
 from attnscope.models.trace import Trace
 from attnscope.recipes.aitken.escan_units import MODELS
 from attnscope.recipes.aitken.groups import Group, Wanted, over

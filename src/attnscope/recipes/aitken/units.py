@@ -28,7 +28,7 @@ from attnscope.models.architectures import (
     CrossAttention,
     DotAttention,
     LearnedAttention,
-    Maps,
+    LearnedQKV,
 )
 from attnscope.models.cells import CellName
 from attnscope.models.encoder_decoder import EncoderDecoder, EncoderDecoderSpec
@@ -192,7 +192,7 @@ def context_readout(model: EncoderDecoder) -> Float[Tensor, "output state"]:
     if model.attention is None:
         return weight
     weight = weight[:, -model.attention.value :]
-    if isinstance(model.attention, Maps):
+    if isinstance(model.attention, LearnedQKV):
         return weight @ model.attention.value_map.detach()
     return weight
 

@@ -9,7 +9,7 @@ from torch import nn
 
 from attnscope.data.batch import Batch
 from attnscope.errors import MissingCapability
-from attnscope.models.attentions import AdditiveAttention, DotAttention, states_as_keys
+from attnscope.models.attentions import AdditiveAttention, DotProductAttention, states_as_keys
 from attnscope.models.classifier import Classifier
 from attnscope.models.encoders import AffineEncoder, WordsEncoder
 from attnscope.theory.gradient_flow.parts import (
@@ -77,7 +77,7 @@ def _encoder(encoder: nn.Module) -> Encoder:
 
 
 def _attention(attention: nn.Module) -> Attention:
-    if isinstance(attention, DotAttention) and attention.keys is states_as_keys:
+    if isinstance(attention, DotProductAttention) and attention.keys is states_as_keys:
         return Dot(attention.query.direction.detach(), attention.divisor.item())
     if isinstance(attention, AdditiveAttention):
         weight, bias = _linear(attention.hidden)

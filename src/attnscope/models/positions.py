@@ -1,7 +1,11 @@
 """Positions as vectors that are added to the inputs (aitken §2, AO).
 
-PE[t, 2k] = sin(t / τ^(2k/d)), PE[t, 2k+1] = cos(t / τ^(2k/d)) with t from 0, then turned by one
-fixed random rotation, so that positions do not lie along the axes of one-hot words.
+PE[t, 2k] = sin(t / τ^(2k/d)), PE[t, 2k+1] = cos(t / τ^(2k/d)) with t from 0, then rotated by one
+fixed random matrix, so that positions do not lie along the axes of one-hot words.
+
+Sinusoids are √(d/2) long, d being the width of the one-hot vectors: 5 to 7 times a word for 50 or
+100 words. For 10 000 words a position would drown every word, and its rotation would have 10⁸
+entries; `PaddedPositions` keeps them at the size of a small task, in dimensions past the last word.
 """
 
 from __future__ import annotations
@@ -9,6 +13,7 @@ from __future__ import annotations
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from attnscope.data.randomness import generator
 
@@ -37,12 +42,12 @@ def random_rotation(width: int, seed: int) -> Float[Tensor, "width width"]:
 
 
 class RotatedPositions(nn.Module):
-    """Sinusoids of a period τ, turned; the same for encoder and decoder.
+    """Rotated sinusoids of a period τ; the same for encoder and decoder.
 
     Parameters
     ----------
     seed
-        Draws the rotation, apart from the model's own seed: it is no parameter and is not stored.
+        Seed of the rotation, which is not a parameter and is not stored.
     """
 
     rotation: Tensor
@@ -61,8 +66,21 @@ class RotatedPositions(nn.Module):
 
 
 class NoPositions(nn.Module):
-    """Nothing to add: a recurrence counts for itself."""
+    """No positions: a recurrence counts for itself."""
 
     def forward(self, first: int, count: int) -> Float[Tensor, ""]:
         """Return 0."""
         return torch.zeros(())
+
+
+class PaddedPositions(nn.Module):
+    """Rotated sinusoids of ``room`` dimensions, the last ones of a wider vector."""
+
+    def __init__(self, width: int, room: int, period: float, seed: int) -> None:
+        super().__init__()
+        self.words = width - room
+        self.rotated = RotatedPositions(room, period, seed)
+
+    def forward(self, first: int, count: int) -> Float[Tensor, "time width"]:
+        """Return the vectors of ``count`` positions from ``first`` on."""
+        return pad(self.rotated(first, count), (self.words, 0))

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from attnscope.models.positional import RotatedPositions, random_rotation, sinusoids
+from attnscope.models.positions import RotatedPositions, random_rotation, sinusoids
 
 
 @pytest.mark.parametrize(("width", "period"), [(6, 20.0), (7, 100.0), (1, 20.0)])
