@@ -299,7 +299,7 @@ def test_directions_are_those_of_the_embeddings_where_states_are_an_affine_map_o
     ("attention", "sentence"),
     [
         (Additive(hidden=3), "Additive attention has no direction V"),
-        (DotProduct(query=InstanceQuery()), "no one direction V"),
+        (DotProduct(query=InstanceQuery()), "no single direction V"),
     ],
 )
 def test_attention_without_a_direction_says_so(attention, sentence):

@@ -1,4 +1,4 @@
-"""What moves which group of words, at every evaluation (sun & lu, Eq. 19, 27).
+"""Gradient-flow terms by group of words, at every evaluation (sun & lu, Eq. 19, 27).
 
 The terms are those of the whole training part under the likelihood alone, without dropout; under
 another optimiser than plain descent, or with penalties, they are one part of what moves the scores.
@@ -35,7 +35,7 @@ class GradientFlow(Metric):
 
     @property
     def name(self) -> str:
-        """What its columns start with."""
+        """The prefix of its columns."""
         return "flow"
 
     def __call__(
@@ -48,7 +48,9 @@ class GradientFlow(Metric):
     ) -> dict[str, float]:
         """Return `group_row` over the training part, whatever the split."""
         if not isinstance(source, Corpus):
-            raise UsageError(f"{source.dataset} is generated on the fly and has no fixed training set.")
+            raise UsageError(
+                f"{source.dataset} is generated on the fly and has no fixed training set."
+            )
         assert isinstance(model, nn.Module)
         flow = classifier_flow(model, training_batches(source))
         row = group_row(*flow, _groups(source, self.groups))

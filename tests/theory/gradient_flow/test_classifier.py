@@ -145,7 +145,7 @@ def test_parameters_are_apart_from_the_models_graph_and_in_double_precision():
             ClassifierSpec(
                 embedding=4, encoder=WordStates(), attention=DotProduct(query=InstanceQuery())
             ),
-            "no one direction",
+            "no single direction",
         ),
         (ProxySpec(embedding=4), "the package's classifier"),
     ],
