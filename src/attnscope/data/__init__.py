@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from attnscope.data.known import fetch as fetch, listing as listing
     from attnscope.data.parallel_words import ParallelWords as ParallelWords
     from attnscope.data.polarity_texts import PolarityTexts as PolarityTexts
-    from attnscope.data.randomness import generator as generator
+    from attnscope.data.randomness import generator as generator, seeded as seeded
     from attnscope.data.selection import check as check
     from attnscope.data.sequence_tasks import (
         OneToOne as OneToOne,
