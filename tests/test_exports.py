@@ -37,8 +37,13 @@ def test_every_name_that_a_package_lists_exists_and_has_a_docstring(name: str) -
 def test_no_exported_name_is_also_a_module_of_its_package(name: str) -> None:
     # Importing the module would put it in the name's place.
     package = import_module(name)
-    modules = {module.name for module in pkgutil.iter_modules(package.__path__) if not module.ispkg}
-    assert modules & set(package.__all__) == set()
+    modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
+    clashing = [
+        each
+        for each in modules & set(package.__all__)
+        if package.__getattr__(each) is not import_module(f"{name}.{each}")
+    ]
+    assert clashing == []
 
 
 def test_dir_shows_the_verbs_and_the_folders() -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         analysis as analysis,
         claims as claims,
         data as data,
+        errors as errors,
         figures as figures,
         models as models,
         recipes as recipes,

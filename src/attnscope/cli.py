@@ -132,9 +132,14 @@ def claims(
     as_json: Json = False,
 ) -> None:
     """Decide the papers' claims on finished runs."""
-    from attnscope.recipes.verdicts import verdicts
+    from attnscope.recipes.registry import notes_on_missing
+    from attnscope.recipes.verdicts import judge
+    from attnscope.runs.workspace import read_results
 
-    judged = verdicts(folders or [Path("runs")])
+    results = [result for folder in folders or [Path("runs")] for result in read_results(folder)]
+    judged = judge(results)
+    for note in notes_on_missing(result.recipe for result in results):
+        print(note, file=sys.stderr)
     if as_json:
         print(json.dumps([claim.as_json() for claim in judged], indent=1, ensure_ascii=False))
         return

@@ -177,7 +177,8 @@ def print_verdicts(console: Console, judged: Iterable[Judged]) -> None:
     for claim in judged:
         shown = claim.quick or claim.verdict
         label = f"quick, would say: {shown}" if claim.quick else str(shown)
-        console.print(f"[{_STYLES[shown]}]{label}[/] [bold]{claim.id}[/] ({claim.where})")
+        where = f" ({claim.where})" if claim.where else ""
+        console.print(f"[{_STYLES[shown]}]{label}[/] [bold]{claim.id}[/]{where}")
         for text in (
             claim.statement,
             sentence(claim.evidence),

@@ -8,6 +8,7 @@ stored file ever decides which module is imported.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +19,7 @@ from attnscope.claims.papers import PAPERS
 from attnscope.errors import UsageError, suggestion
 from attnscope.recipes.entry import Entry
 
-OWN = "own"
+OWN = "own/"
 _own: dict[str, Entry] = {}
 
 
@@ -39,15 +40,25 @@ def find(name: str) -> Entry:
     if name.endswith(".py"):
         return _recipe(add(name), name)
     by_name = {entry.name: entry for entry in entries()}
-    if name.startswith(f"{OWN}/") and name not in by_name:
-        file = f"{name.removeprefix(f'{OWN}/')}.py"
-        raise UsageError(
-            f"The recipe {name} is defined in a file of its author, {file}; name that file, "
-            f"as in `attnscope run {file}` or `attnscope claims --import {file}`."
-        )
-    if name not in by_name:
-        raise UsageError(f"No recipe {name!r}; {suggestion(name, by_name)}")
-    return by_name[name]
+    if name in by_name:
+        return by_name[name]
+    notes = notes_on_missing([name])
+    raise UsageError(notes[0] if notes else f"No recipe {name!r}; {suggestion(name, by_name)}")
+
+
+def notes_on_missing(names: Iterable[str]) -> list[str]:
+    """Return a sentence for each recipe of a user's whose file was not named in this process."""
+    known = {entry.name for entry in entries()}
+    missing = [name for name in dict.fromkeys(names) if name.startswith(OWN) and name not in known]
+    return [
+        f"The recipe {name} is in a file of its author, {_file_of(name)}; name that file, as in "
+        f"attnscope run {_file_of(name)}, or elsewhere with --import {_file_of(name)}."
+        for name in missing
+    ]
+
+
+def _file_of(name: str) -> str:
+    return f"{name.removeprefix(OWN)}.py"
 
 
 def add(module: str) -> ModuleType:
@@ -74,7 +85,7 @@ def _recipe(module: ModuleType, given: str) -> Entry:
         )
     for name, value in _OPTIONAL.items():
         vars(module).setdefault(name, value)
-    name = f"{OWN}/{module.__name__.rpartition('.')[2]}"
+    name = f"{OWN}{module.__name__.rpartition('.')[2]}"
     title = (module.__doc__ or "").strip().partition("\n")[0].rstrip(".")
     return _own.setdefault(name, Entry(name, title, "", None, None, module.__name__))
 

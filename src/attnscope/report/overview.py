@@ -12,8 +12,8 @@ from attnscope.claims.catalogue import catalogue
 from attnscope.claims.verdicts import Judged
 from attnscope.claims.wording import number, told
 from attnscope.errors import AttnscopeError
-from attnscope.recipes import entries
 from attnscope.recipes.recipe import RecipeModule, command_of, module_of
+from attnscope.recipes.registry import entries, notes_on_missing
 from attnscope.recipes.verdicts import judge
 from attnscope.report.folders import FoundResult, inside
 from attnscope.report.scene import cut, packed
@@ -158,6 +158,7 @@ def _told(value: Any) -> str:
 
 def judged_results(results: Sequence[Result], notices: list[str]) -> list[Judged]:
     """Decide the claims; a recipe whose results lack what a rule needs is named and left out."""
+    notices += notes_on_missing(result.recipe for result in results)
     try:
         return judge(results)
     except _UNFIT:

@@ -14,8 +14,8 @@ from typing import Any
 
 from attnscope import __version__
 from attnscope.figures.palette import GROUPS, NEUTRAL, SIDES, TRANSLATED, WORDS, score_colours
-from attnscope.recipes import entries
 from attnscope.recipes.recipe import module_of
+from attnscope.recipes.registry import entries
 from attnscope.recipes.showing import Choice
 from attnscope.report.choosing import Asked
 from attnscope.report.folders import Found, look

@@ -1,0 +1,171 @@
+"""A user's own score, model, loss term, task, corpus reader, recipe and claim work from one file.
+
+The examples are copied to a folder outside the package and run there, as a user would.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from attnscope.errors import UsageError
+from attnscope.recipes import add, find
+
+EXAMPLES = Path(__file__).parents[1] / "examples" / "extend"
+SCRIPTS = ["own_score", "own_model", "own_term", "own_task", "own_corpus"]
+
+
+def python(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"},
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    copied = tmp_path_factory.mktemp("user")
+    for path in EXAMPLES.glob("*.py"):
+        shutil.copy(path, copied)
+    return copied
+
+
+@pytest.fixture(scope="module")
+def printed(folder: Path) -> dict[str, str]:
+    done = {name: python(f"{name}.py", cwd=folder) for name in SCRIPTS}
+    assert [each.stderr for each in done.values() if each.returncode] == []
+    return {name: each.stdout for name, each in done.items()}
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+def test_an_example_has_at_most_60_lines(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 60
+
+
+def test_the_examples_do_what_they_say(printed: dict[str, str]) -> None:
+    assert "Score('weighted_norm'" in printed["own_score"]
+    assert printed["own_model"].count("kept") == 9
+    assert "BROKEN" not in printed["own_model"]
+    attention = [float(line.rpartition(" ")[2]) for line in printed["own_term"].splitlines()]
+    assert max(attention[:2]) < min(attention[2:])  # the penalty of entropy makes it sharper
+    for name in ("own_model", "own_task", "own_corpus"):
+        assert printed[name].count("seed0") == printed[name].count("seed1") == 1
+
+
+# Loads every unit of the workspace and prints its name, or the sentence that says why not.
+LOAD = """
+import attnscope
+from pathlib import Path
+for path in sorted(Path("runs/units").iterdir()):
+    try:
+        score = attnscope.load(path).score("attention")
+        print(path.name, "is", score.values.isfinite().all().item())
+    except attnscope.errors.UsageError as error:
+        print(path.name, "needs", error)
+"""
+
+
+def test_units_with_parts_of_users_load_in_a_new_process_that_imports_them(
+    folder: Path, printed: dict[str, str]
+) -> None:
+    done = python("-c", f"import {', '.join(SCRIPTS)}\n{LOAD}", cwd=folder)
+    lines = done.stdout.splitlines()
+    assert len(lines) == 12
+    assert all(line.endswith("is True") for line in lines), done.stdout + done.stderr
+
+
+def test_without_that_import_each_says_in_one_sentence_what_to_import(
+    folder: Path, printed: dict[str, str]
+) -> None:
+    lines = python("-c", LOAD, cwd=folder).stdout.splitlines()
+    assert len(lines) == 12
+    hint = "if a module of yours defines it, import that module first (--import MODULE"
+    assert all("unknown kind 'my-" in line and hint in line for line in lines)
+
+
+def test_a_report_shows_units_with_own_kinds_when_their_modules_are_named(
+    folder: Path, printed: dict[str, str]
+) -> None:
+    imports = [part for name in SCRIPTS for part in ("--import", name)]
+    done = python("-m", "attnscope", "report", "runs", *imports, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "unknown kind" not in (folder / "report.html").read_text()
+
+
+@pytest.fixture(scope="module")
+def workspace(folder: Path) -> Path:
+    run = ["run", "own_recipe.py", "steps=40", "--quick", "--jobs", "2", "--out", "recipe-runs"]
+    done = python("-m", "attnscope", *run, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    (folder / "printed.txt").write_text(done.stdout)
+    return folder / "recipe-runs"
+
+
+def test_a_recipe_in_a_file_runs_with_settings_seeds_and_workers(workspace: Path) -> None:
+    result = json.loads((workspace / "own" / "own_recipe" / "result.json").read_text())
+    assert result["recipe"] == "own/own_recipe"
+    assert result["config"]["steps"] == 40
+    assert result["measurements"][0]["seeds"] == [0, 1]
+    assert len(result["units"]) == 2
+
+
+def test_its_claim_is_shown_with_a_note(workspace: Path) -> None:
+    printed = (workspace.parent / "printed.txt").read_text()
+    assert "own.finds-keyword" in printed
+    assert "Not one of the papers' claims" in printed
+
+
+def test_claims_and_report_say_which_file_is_missing_and_take_it(workspace: Path) -> None:
+    alone = python("-m", "attnscope", "claims", str(workspace), cwd=workspace.parent)
+    assert "--import own_recipe.py" in alone.stderr
+    assert "own.finds-keyword" not in alone.stdout
+    named = ["claims", str(workspace), "--import", "own_recipe.py"]
+    given = python("-m", "attnscope", *named, cwd=workspace.parent)
+    assert given.stderr == ""
+    assert "own.finds-keyword" in given.stdout
+    report = python("-m", "attnscope", "report", str(workspace), cwd=workspace.parent)
+    assert report.returncode == 0
+    assert "keyword_share" in (workspace.parent / "report.html").read_text()
+
+
+def test_a_stored_name_never_imports_a_module(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"own/antigravity is in a file of its author"):
+        find("own/antigravity")
+    assert "antigravity" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("absent.py", None, "There is no file absent.py"),
+        ("own_notes.py", "x = 1", "own_notes.py is not a recipe: it must define a class Config"),
+        ("json.py", "x = 1", "Another module is called json"),
+        ("own_broken.py", "x = unknown", "cannot be imported: NameError: name 'unknown'"),
+    ],
+)
+def test_a_file_that_is_not_a_recipe_is_one_sentence(
+    name: str, content: str | None, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    if content is not None:
+        Path(name).write_text(content)
+    with pytest.raises(UsageError, match=sentence) as raised:
+        find(name)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_module_that_does_not_exist_is_one_sentence() -> None:
+    with pytest.raises(UsageError, match="There is no module 'no_such_module'"):
+        add("no_such_module")
