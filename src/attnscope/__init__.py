@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from attnscope.analysis.comparison import compare as compare
     from attnscope.data.corpus_writer import write_corpus as write_corpus
     from attnscope.figures.heatmap import heatmap as heatmap
+    from attnscope.models.adapter import adapt as adapt
     from attnscope.models.contract import check_model as check_model
     from attnscope.recipes.running import draw as draw, run as run
     from attnscope.recipes.verdicts import verdicts as verdicts

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,7 +11,6 @@ from hypothesis import given, strategies as st
 
 from attnscope.data.batch import Example, collate
 from attnscope.data.tasks import KeywordTask, SampledCopy
-from attnscope.errors import MissingCapability
 from attnscope.models.attentions import Additive
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoders import Recurrent
@@ -180,13 +179,11 @@ def test_a_probe_on_a_gpu_is_that_on_the_cpu():
     torch.testing.assert_close(found.cpu(), expected)
 
 
-class WithoutReadout:
-    def __init__(self, model):
-        self.trace = model.trace
-
-
-def test_a_model_without_a_readout_is_one_sentence():
+def test_a_model_without_a_readout_is_run_again_to_the_same_values():
     model = copier()
-    values = inspect.unwrap(LexicalProbe.values)  # Types, enforced in tests, would object first.
-    with pytest.raises(MissingCapability, match=r"^The lexical probe needs a model with a readout"):
-        values(LexicalProbe(), WithoutReadout(model), model.trace(SENTENCES))
+    with torch.no_grad():
+        trace = model.trace(SENTENCES)
+        read, again = (
+            LexicalProbe().read(model, each).values for each in (trace, replace(trace, query=None))
+        )
+    torch.testing.assert_close(again, read, rtol=0, atol=1e-10)

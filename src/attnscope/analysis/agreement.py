@@ -13,13 +13,14 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attnscope.data.batch import by_row
 from attnscope.errors import UsageError
 
 
 def top_share_agreement(
     u: Float[Tensor, "batch out inp"],
     v: Float[Tensor, "batch out inp"],
-    input_mask: Bool[Tensor, "batch inp"],
+    input_mask: Bool[Tensor, "batch *row inp"],
     share: float = 0.05,
 ) -> Float[Tensor, "batch out"]:
     """Tell whether the highest position of ``u`` is among the top share of positions of ``v``.
@@ -32,7 +33,7 @@ def top_share_agreement(
     u, v
         Two scores of the same examples.
     input_mask
-        True at real input positions; any pattern, not only prefixes.
+        True at real input positions; any pattern, the same for all output positions or one each.
     share
         The top share, of the number L of real positions, rounded up to whole positions.
 
@@ -48,14 +49,14 @@ def top_share_agreement(
        Learns." 2021.
     """
     chosen = v.gather(-1, _top_position(u, input_mask)[..., None])
-    higher = (input_mask[:, None] & (v > chosen)).sum(-1)
-    agree = higher < _share_count(_real_count(input_mask), share)[:, None]
+    higher = (by_row(input_mask) & (v > chosen)).sum(-1)
+    agree = higher < _share_count(_real_count(input_mask), share)
     return agree.double().masked_fill(_undefined(input_mask, u, v), torch.nan)
 
 
 def expected_random_agreement(
-    input_mask: Bool[Tensor, "batch inp"], share: float = 0.05
-) -> Float[Tensor, " batch"]:
+    input_mask: Bool[Tensor, "batch *row inp"], share: float = 0.05
+) -> Float[Tensor, "batch *row"]:
     """Return the expected agreement with a randomly shuffled score, ⌈share · L⌉ / L.
 
     This is the expectation of the baseline 𝒜̂ of [1]_ for scores without ties; average it over the
@@ -71,19 +72,19 @@ def expected_random_agreement(
     Returns
     -------
     Tensor
-        One expectation per example, NaN for an example without a real position.
+        One expectation per row of the mask, NaN for a row without a real position.
 
     References
     ----------
     .. [1] C. Snell, R. Zhong, D. Klein, J. Steinhardt. "Approximating How Single Head Attention
        Learns." 2021.
     """
-    real = _real_count(input_mask)
+    real = input_mask.sum(-1)
     return _share_count(real, share).double() / real
 
 
 def attention_entropy(
-    weights: Float[Tensor, "batch out inp"], input_mask: Bool[Tensor, "batch inp"]
+    weights: Float[Tensor, "batch out inp"], input_mask: Bool[Tensor, "batch *row inp"]
 ) -> Float[Tensor, "batch out"]:
     """Return the entropy of attention weights in units of log L: 1 is uniform, 0 is one-hot.
 
@@ -99,15 +100,15 @@ def attention_entropy(
     Tensor
         NaN where an example has fewer than two real positions, as nothing can be spread there.
     """
-    real = _real_count(input_mask)[:, None]
-    entropy = torch.special.entr(weights.masked_fill(~input_mask[:, None], 0.0)).sum(-1)
+    real = _real_count(input_mask)
+    entropy = torch.special.entr(weights.masked_fill(~by_row(input_mask), 0.0)).sum(-1)
     return (entropy / real.to(weights.dtype).log()).masked_fill(real < 2, torch.nan)
 
 
 def argmax_at(
     u: Float[Tensor, "batch out inp"],
     gold: Int[Tensor, "batch out"],
-    input_mask: Bool[Tensor, "batch inp"],
+    input_mask: Bool[Tensor, "batch *row inp"],
 ) -> Float[Tensor, "batch out"]:
     """Tell whether the highest position of a score is the gold position.
 
@@ -130,20 +131,20 @@ def argmax_at(
 
 
 def _top_position(
-    scores: Float[Tensor, "batch out inp"], input_mask: Bool[Tensor, "batch inp"]
+    scores: Float[Tensor, "batch out inp"], input_mask: Bool[Tensor, "batch *row inp"]
 ) -> Int[Tensor, "batch out"]:
-    real = input_mask[:, None]
+    real = by_row(input_mask)
     highest = scores.masked_fill(~real, -torch.inf).amax(-1, keepdim=True)
     # Equality under the mask, and not argmax alone: padding would win where all real scores are
     # -inf.
     return (real & (scores == highest)).to(torch.uint8).argmax(-1)
 
 
-def _real_count(input_mask: Bool[Tensor, "batch inp"]) -> Int[Tensor, " batch"]:
-    return input_mask.sum(-1)
+def _real_count(input_mask: Bool[Tensor, "batch *row inp"]) -> Int[Tensor, "batch _"]:
+    return by_row(input_mask).sum(-1)
 
 
-def _share_count(real: Int[Tensor, " batch"], share: float) -> Int[Tensor, " batch"]:
+def _share_count(real: Int[Tensor, "*row"], share: float) -> Int[Tensor, "*row"]:
     if not 0 < share <= 1:
         raise UsageError(f"share={share}: it must lie in (0, 1].")
     # Integers, because in floating point ceil(0.07 * 100) is 8.
@@ -152,8 +153,8 @@ def _share_count(real: Int[Tensor, " batch"], share: float) -> Int[Tensor, " bat
 
 
 def _undefined(
-    input_mask: Bool[Tensor, "batch inp"], *scores: Float[Tensor, "batch out inp"]
+    input_mask: Bool[Tensor, "batch *row inp"], *scores: Float[Tensor, "batch out inp"]
 ) -> Bool[Tensor, "batch out"]:
-    real = input_mask[:, None]
+    real = by_row(input_mask)
     broken = torch.stack([(real & score.isnan()).any(-1) for score in scores]).any(0)
     return broken | ~real.any(-1)

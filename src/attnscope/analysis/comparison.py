@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnscope.analysis.agreement import top_share_agreement
 from attnscope.analysis.intervals import Interval, sentence_interval
+from attnscope.data.batch import by_row
 from attnscope.errors import UsageError
 from attnscope.scores.score import Score
 
@@ -53,10 +54,23 @@ def per_word(
     """
     if not u.batch.ids.equal(v.batch.ids) or u.values.shape != v.values.shape:
         raise UsageError(f"{u.name} and {v.name} are not scores of the same examples.")
-    mask = u.input_mask & v.input_mask
+    mask = _common_mask(u, v)
     agreement = torch.full(u.values.shape[:2], torch.nan, dtype=torch.float64)
     for rows, batch in u.batch.by_length(lambda inp, out: _CELLS // (inp * out)):
         out, inp = batch.targets.shape[1], batch.inputs.shape[1]
         first, second = (score.values[rows, :out, :inp] for score in (u, v))
-        agreement[rows, :out] = metric(first, second, mask[rows, :inp]).cpu()
+        agreement[rows, :out] = metric(first, second, _part(mask[rows], out, inp)).cpu()
     return agreement.masked_fill(~u.target_mask.cpu(), torch.nan).numpy()
+
+
+def _common_mask(u: Score, v: Score) -> Bool[Tensor, "batch *row inp"]:
+    """Return where both scores speak; with an output axis only if one of them needs it."""
+    if u.input_mask.ndim == v.input_mask.ndim:
+        return u.input_mask & v.input_mask
+    return by_row(u.input_mask) & by_row(v.input_mask)
+
+
+def _part(
+    mask: Bool[Tensor, "batch *row inp"], out: int, inp: int
+) -> Bool[Tensor, "batch *row inp2"]:
+    return mask[:, :inp] if mask.ndim == 2 else mask[:, :out, :inp]

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnscope.errors import UsageError
-from attnscope.models.trace import Trace
+from attnscope.models.trace import Trace, needed
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,8 @@ class Accumulator:
 def states_of(trace: Trace) -> Sides:
     """Return encoder and decoder states with the words read at them."""
     batch, decoded = trace.batch, trace.decoder_states
-    encoder = Side(trace.encoder_states, batch.inputs, batch.input_mask)
+    states = needed(trace.encoder_states, "encoder states")
+    encoder = Side(states, batch.inputs, batch.input_mask)
     if decoded is None:
         return Sides(encoder, None)
     return Sides(encoder, Side(decoded, batch.decoder_inputs, batch.target_mask))

@@ -24,7 +24,7 @@ from attnscope.analysis.replaced_attention import POSITIONS, positions_at_once
 from attnscope.data.batch import Batch
 from attnscope.data.randomness import counter_uniform, seed_of
 from attnscope.errors import UsageError
-from attnscope.models.trace import AttentionModel
+from attnscope.models.trace import AttentionModel, needed
 
 CLUSTERS, CLUSTER_BATCH, TYPES, OCCURRENCES = 1000, 100, 1000, 200_000
 # Word types are drawn in proportion to their frequency to this power (footnote 6).
@@ -122,7 +122,9 @@ def occurrences(
     for part_rows, part in batch.by_length(positions_at_once(positions)):
         chosen = taken[part_rows, : part.inputs.shape[1]]
         trace = model.trace(part)
-        arrays = (part.inputs, trace.embeddings, trace.encoder_states)
+        embeddings = needed(trace.embeddings, "embeddings")
+        states = needed(trace.encoder_states, "encoder states")
+        arrays = (part.inputs, embeddings, states)
         rows.append(tuple(array[chosen].cpu() for array in arrays))
     words, embeddings, states = (torch.cat(column) for column in zip(*rows, strict=True))
     return Occurrences(words, embeddings, states, found)

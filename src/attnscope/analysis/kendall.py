@@ -16,6 +16,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attnscope.data.batch import by_row
+
 # Values ranked and compared at once: enough to hide the cost of a call, small enough for a cache.
 _CHUNK = 2**18
 
@@ -23,7 +25,7 @@ _CHUNK = 2**18
 def kendall_tau_b(
     u: Float[Tensor, "batch out inp"],
     v: Float[Tensor, "batch out inp"],
-    input_mask: Bool[Tensor, "batch inp"],
+    input_mask: Bool[Tensor, "batch *row inp"],
 ) -> Float[Tensor, "batch out"]:
     """Return τ-b [1]_ of two scores over the real input positions of each row.
 
@@ -35,7 +37,7 @@ def kendall_tau_b(
     u, v
         Two scores of the same examples; infinite values rank like any other.
     input_mask
-        True at real input positions; any pattern, not only prefixes.
+        True at real input positions; any pattern, the same for all output positions or one each.
 
     Returns
     -------
@@ -47,7 +49,7 @@ def kendall_tau_b(
     ----------
     .. [1] M. G. Kendall. "The Treatment of Ties in Ranking Problems." Biometrika 33(3), 1945.
     """
-    padding = ~input_mask[:, None]
+    padding = ~by_row(input_mask)
     broken = ((u.isnan() | v.isnan()) & ~padding).any(-1)
     flat = [x.flatten(0, 1) for x in (u, v, padding.expand_as(u))]
     counts = torch.zeros(3, len(flat[0]), dtype=torch.int64, device=u.device)

@@ -1,7 +1,8 @@
-"""The output under other attention weights, from one encoding of the inputs.
+"""The output under other attention weights, where possible from one encoding of the inputs.
 
 A model whose output is ``readout(context, query)`` need not read its inputs again when the weights
-at its last site change: the states are the same, and so are the query and the values.
+at its last site change: the states are the same, and so are the query and the values. Any other
+model, or site, is run again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from torch import Tensor
 
 from attnscope.data.batch import Batch
 from attnscope.errors import MissingCapability, UsageError
-from attnscope.models.trace import AttentionModel, Trace
+from attnscope.models.rerun import has_readout, outputs_again
+from attnscope.models.trace import AttentionModel, Trace, needed
 from attnscope.scores.attention import site_of
 
 # Input positions that are encoded at once.
@@ -37,14 +39,17 @@ def outputs_under(
     weights
         One or several weightings of the same batch.
     site
-        The site whose context the readout takes.
+        Any site; where the readout takes its context, the model is not run again.
     """
     values = site_of(trace, site).values
+    if not has_readout(model, trace, site):
+        return outputs_again(model, trace, weights, site)
     draws, batch, heads, out, inp = weights.shape
     # Draws stand beside output positions, so that one product serves them all.
     beside = weights.movedim(0, 2).reshape(batch, heads, draws * out, inp)
     contexts = (beside @ values).view(batch, heads, draws, out, -1).permute(2, 0, 3, 1, 4)
-    return model.readout(contexts, trace.query.expand(draws, *trace.query.shape))
+    query = needed(trace.query, "query")
+    return model.readout(contexts, query.expand(draws, *query.shape))
 
 
 def labelled_traces(
@@ -55,8 +60,7 @@ def labelled_traces(
     Parameters
     ----------
     model
-        A classifier whose output is a readout of the context at the site; another one is told in
-        one sentence.
+        A classifier; one whose readout does not give its output raises one sentence.
     batch
         Examples with a label each, on the model's device.
     positions
@@ -67,6 +71,7 @@ def labelled_traces(
     for rows, part in batch.by_length(positions_at_once(positions)):
         with torch.no_grad():
             trace = model.trace(part)
+            site_of(trace, site)
             _demand_readout(model, trace, site)
         yield rows, trace
 
@@ -77,6 +82,8 @@ def positions_at_once(positions: int) -> Callable[[int, int], int]:
 
 
 def _demand_readout(model: AttentionModel, trace: Trace, site: str) -> None:
+    if not has_readout(model, trace, site):
+        return  # the model is run again, which is its output by definition
     own = outputs_under(model, trace, site_of(trace, site).weights[None], site)[0]
     off = float((own - trace.logits).abs().max())
     if off > _ROUNDING * (1 + float(trace.logits.abs().max())):

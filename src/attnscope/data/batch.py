@@ -19,6 +19,11 @@ def prefix_mask(lengths: Int[Tensor, " batch"], width: int) -> Bool[Tensor, "bat
     return torch.arange(width, device=lengths.device) < lengths[:, None]
 
 
+def by_row(mask: Bool[Tensor, "batch *out inp"]) -> Bool[Tensor, "batch _ inp"]:
+    """Return a mask with an output axis: of size 1 where all output positions share one row."""
+    return mask if mask.ndim == 3 else mask[:, None]
+
+
 def moved(tensor: Tensor, device: torch.device) -> Tensor:
     """Return a tensor on a device, without waiting for it."""
     # From pinned memory a GPU takes it when it gets there; otherwise this process would wait.

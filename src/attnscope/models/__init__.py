@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from attnscope.lazy import exports
 
 if TYPE_CHECKING:
+    from attnscope.models.adapted import Adapted as Adapted
+    from attnscope.models.adapter import adapt as adapt
     from attnscope.models.architectures import AED as AED, AO as AO, VED as VED
     from attnscope.models.attentions import (
         AdditiveAttention as AdditiveAttention,
@@ -35,12 +37,16 @@ if TYPE_CHECKING:
         WordsEncoder as WordsEncoder,
     )
     from attnscope.models.intervention import (
+        Diagonal as Diagonal,
         Frozen as Frozen,
         Given as Given,
         Intervention as Intervention,
         Learned as Learned,
+        OneHot as OneHot,
+        Only as Only,
         Permuted as Permuted,
         Uniform as Uniform,
+        Without as Without,
     )
     from attnscope.models.proxy import Proxy as Proxy, ProxySpec as ProxySpec
     from attnscope.models.seq2seq import Seq2Seq as Seq2Seq, Seq2SeqSpec as Seq2SeqSpec

@@ -16,7 +16,7 @@ from torch.nn.functional import pad
 from attnscope.data.batch import Batch
 from attnscope.errors import MissingCapability
 from attnscope.models.intervention import Given, Uniform
-from attnscope.models.trace import AttentionModel, Trace
+from attnscope.models.trace import AttentionModel, Trace, needed
 
 _PADDING = 3
 _PADDED_SIDES = ["inputs", "decoder_inputs", "targets", "gold"]
@@ -86,7 +86,7 @@ def check_model(
             _given(model, batch, trace, name, tolerance),
             _gradient(model, batch, trace, name),
         ]
-    if hasattr(model, "readout") and len(trace.sites) == 1:
+    if hasattr(model, "readout") and trace.query is not None and len(trace.sites) == 1:
         checks.append(_readout(model, trace, tolerance))
     return ContractReport(tuple(checks))
 
@@ -106,12 +106,9 @@ def _real(trace: Trace, values: Tensor, rows: int | None = None) -> Tensor:
 def _shapes(trace: Trace) -> Check:
     out = tuple(trace.batch.targets.shape)
     inp = tuple(trace.batch.inputs.shape)
-    fits = (
-        trace.logits.shape[:2] == out
-        and trace.query.shape[:2] == out
-        and trace.embeddings.shape[:2] == inp
-        and trace.encoder_states.shape[:2] == inp
-    )
+    rows = ((trace.logits, out), (trace.query, out))
+    columns = ((trace.embeddings, inp), (trace.encoder_states, inp))
+    fits = all(part is None or part.shape[:2] == shape for part, shape in (*rows, *columns))
     return Check("the trace has one row per output and per input position", fits)
 
 
@@ -123,7 +120,7 @@ def _same_twice(model: AttentionModel, batch: Batch, trace: Trace) -> Check:
 
 def _distribution(name: str, trace: Trace, tolerance: float) -> Check:
     site = trace.sites[name]
-    real = site.mask[:, None, None]
+    real = site.allowed[:, None]
     outside = site.weights.masked_fill(real, 0.0).abs().max()
     total = (site.weights.sum(-1) - 1).abs().max()
     off = float(torch.maximum(outside, total))
@@ -157,8 +154,8 @@ def _neighbours(model: AttentionModel, batch: Batch, trace: Trace, tolerance: fl
 def _uniform(model: AttentionModel, batch: Batch, name: str, tolerance: float) -> Check:
     with torch.no_grad():
         site = model.trace(batch, {name: Uniform()}).sites[name]
-    share = site.mask.to(site.weights.dtype) / site.mask.sum(-1, keepdim=True)
-    expected = share[:, None, None].expand_as(site.weights)
+    share = site.allowed.to(site.weights.dtype) / site.allowed.sum(-1, keepdim=True)
+    expected = share[:, None].expand_as(site.weights)
     return _close(f"attention at {name!r} can be made uniform", site.weights, expected, tolerance)
 
 
@@ -182,6 +179,6 @@ def _gradient(model: AttentionModel, batch: Batch, trace: Trace, name: str) -> C
 def _readout(model: AttentionModel, trace: Trace, tolerance: float) -> Check:
     (site,) = trace.sites.values()
     with torch.no_grad():
-        read = model.readout(site.context, trace.query)
+        read = model.readout(site.context, needed(trace.query, "query"))
     promise = "the readout of the context is the output"
     return _close(promise, _real(trace, read), _real(trace, trace.logits), tolerance)

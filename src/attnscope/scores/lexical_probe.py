@@ -1,12 +1,15 @@
 """The lexical probe β: the output as if all attention were on one position (snell Eq. 4, 6, 9).
 
-One function of the readout serves translation, classification and the proxy. By default β is given
+One function of the readout serves translation, classification and the proxy. A model without a
+readout is run again with all attention of the rows that the output reads on one position, at one
+site, or with a pattern such as ``cross.*`` at several at once. By default β is given
 as its log-odds log(β / (1 - β)), which orders positions as β does and never saturates: a
 probability of 1 - 1e-9 and one of 1 - 1e-12 are both 1 in single precision.
 """
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Callable
 from typing import Literal
 
@@ -14,9 +17,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnscope.errors import MissingCapability
-from attnscope.models.trace import AttentionModel, Trace
-from attnscope.scores.attention import site_of
+from attnscope.models.intervention import OneHot, Only
+from attnscope.models.rerun import has_readout, outputs_of
+from attnscope.models.trace import AttentionModel, Trace, needed
+from attnscope.scores.attention import mask_of_outputs, site_of
 from attnscope.scores.score import ScoreRule
 
 Logits = Float[Tensor, "*any output_type"]
@@ -63,24 +67,29 @@ class LexicalProbe(ScoreRule):
         """``lexical_probe``."""
         return "lexical_probe"
 
-    def mask(self, trace: Trace) -> Bool[Tensor, "batch inp"]:
+    def mask(self, trace: Trace) -> Bool[Tensor, "batch *row inp"]:
         """Return the positions that may be attended."""
-        return site_of(trace, self.site).mask
+        last = self._sites(trace)[-1]
+        return mask_of_outputs(trace, trace.sites[last], last)
 
     def values(self, model: AttentionModel, trace: Trace) -> Float[Tensor, "batch out inp"]:
         """Read the output at every real pair of positions, chunk by chunk, and 0 elsewhere."""
-        site = site_of(trace, self.site)
-        if not hasattr(model, "readout"):
-            raise MissingCapability("The lexical probe needs a model with a readout.")
+        if self.site in trace.sites and has_readout(model, trace, self.site):
+            return self._read_out(model, trace)
+        return self._run_again(model, trace)
+
+    def _read_out(self, model: AttentionModel, trace: Trace) -> Float[Tensor, "batch out inp"]:
+        """Read every real pair of positions off the readout."""
+        site, query = site_of(trace, self.site), needed(trace.query, "query")
         values = site.values.transpose(1, 2)  # batch, inp, heads, value
-        real = trace.batch.target_mask[:, :, None] & site.mask[:, None]
+        real = trace.batch.target_mask[:, :, None] & site.allowed
         cells = real.nonzero()
         # A classifier has two logits a cell, but hundreds of numbers in its context.
-        widest = max(trace.logits.shape[-1], values[0, 0].numel() + trace.query.shape[-1])
+        widest = max(trace.logits.shape[-1], values[0, 0].numel() + query.shape[-1])
         read = READINGS[self.reading]
         parts = [
             read(
-                model.readout(values[example, inp], trace.query[example, out]),
+                model.readout(values[example, inp], query[example, out]),
                 trace.batch.targets[example, out],
             )
             for example, out, inp in (c.T for c in cells.split(max(1, _CHUNK // widest)))
@@ -88,3 +97,31 @@ class LexicalProbe(ScoreRule):
         return torch.zeros_like(real, dtype=trace.logits.dtype).masked_scatter(
             real, torch.cat(parts)
         )
+
+    def _run_again(self, model: AttentionModel, trace: Trace) -> Float[Tensor, "batch out inp"]:
+        """Run the model once for each input position, all attention on it."""
+        names, rows = self._sites(trace), read_rows(trace, self._sites(trace)[-1])
+        read, values = READINGS[self.reading], []
+        for position in range(trace.batch.inputs.shape[1]):
+            rule = OneHot(position) if rows is None else Only(OneHot(position), rows=rows)
+            rules = {**trace.attention, **dict.fromkeys(names, rule)}
+            values.append(read(outputs_of(model, trace.batch, rules), trace.batch.targets))
+        return torch.stack(values, -1)
+
+    def _sites(self, trace: Trace) -> list[str]:
+        """Return the sites that the name or the pattern stands for, the last one last."""
+        if self.site in trace.sites:
+            return [self.site]
+        found = fnmatch.filter(trace.sites, self.site)
+        if not found:
+            site_of(trace, self.site)
+        return found
+
+
+def read_rows(trace: Trace, name: str) -> list[int] | None:
+    """Return the rows of a site that a classifier's output reads; None where it reads all."""
+    reads = trace.sites[name].reads
+    if reads is None:
+        return None
+    read = (reads > 0).any(0)
+    return None if bool(read.all()) else read.nonzero()[:, 0].tolist()

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from attnscope.data.batch import Batch
 from attnscope.errors import MissingCapability
-from attnscope.models.trace import AttentionModel, Trace
+from attnscope.models.trace import AttentionModel, Trace, needed
 from attnscope.scores.attention import site_of
 from attnscope.scores.score import Score
 from attnscope.theory.optimal_attention import optimal_attention
@@ -101,7 +101,7 @@ def affine_parts(
     it is affine is checked at the model's own attention.
     """
     site = site_of(trace, "cross")
-    values, query = site.values.transpose(1, 2), trace.query
+    values, query = site.values.transpose(1, 2), needed(trace.query, "query")
     still = query.new_zeros(*values.shape[:2], query.shape[-1])
     nothing = values.new_zeros(*query.shape[:2], *values.shape[2:])
     words = model.readout(values, still) - model.readout(torch.zeros_like(values), still)

@@ -19,7 +19,7 @@ from torch import Tensor
 from attnscope.data.batch import Batch
 from attnscope.data.vocabulary import Vocabulary
 from attnscope.errors import MissingCapability, UsageError
-from attnscope.models.trace import AttentionModel, Trace
+from attnscope.models.trace import AttentionModel, Trace, needed
 from attnscope.scores.attention import site_of
 from attnscope.scores.lexical_probe import log_odds
 from attnscope.scores.lexicon import Lexicon
@@ -154,7 +154,7 @@ def _occurrences(
     real = trace.batch.input_mask
     values = site.values.transpose(1, 2)[real]
     example = real.nonzero()[:, 0]
-    logits = model.readout(values, trace.query[example, 0])
+    logits = model.readout(values, needed(trace.query, "query")[example, 0])
     scores = (part.mean(1)[:, 0][real] for part in (site.logits, site.weights))
     columns = [*(part[:, None] for part in scores), logits]
     return torch.cat([*columns, torch.ones_like(columns[0])], 1).double()

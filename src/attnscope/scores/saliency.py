@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from attnscope.data.batch import Batch
 from attnscope.errors import MissingCapability
 from attnscope.models.intervention import AttentionRule
-from attnscope.models.trace import AttentionModel, Trace
+from attnscope.models.trace import AttentionModel, Trace, needed
 from attnscope.scores.lexical_probe import log_probability
 from attnscope.scores.score import ScoreRule
 
@@ -55,11 +55,12 @@ class Saliency(ScoreRule):
             gain = log_probability(trace.logits, trace.batch.targets)
             # Examples do not touch each other: the gradient of their sum is that of each.
             gains = gain.where(trace.batch.target_mask, 0.0).sum(0)
+            embeddings = needed(trace.embeddings, "embeddings")
             columns = [
-                self._gradient(gains[t], trace.embeddings, more=t + 1 < len(gains))
+                self._gradient(gains[t], embeddings, more=t + 1 < len(gains))
                 for t in range(len(gains))
             ]
-        return torch.stack([(trace.embeddings.detach() * c).sum(-1) for c in columns], 1)
+        return torch.stack([(embeddings.detach() * c).sum(-1) for c in columns], 1)
 
     @staticmethod
     def _gradient(

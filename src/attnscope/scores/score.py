@@ -12,14 +12,15 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnscope.data.batch import Batch
-from attnscope.data.vocabulary import Vocabulary
+from attnscope.data.batch import Batch, by_row
+from attnscope.errors import UsageError
 from attnscope.figures.heatmap import heatmap
 from attnscope.figures.save import figures_available, image_html
 from attnscope.models.intervention import AttentionRule
@@ -28,16 +29,33 @@ from attnscope.runs.atomic import write_bytes
 from attnscope.runs.spec import Spec
 
 
+@runtime_checkable
+class Words(Protocol):
+    """Anything that spells ids: a vocabulary, or a tokeniser."""
+
+    def decode(self, ids: Sequence[int], /) -> list[str]:
+        """Return the words or pieces of ids."""
+        ...
+
+
 @dataclass(frozen=True)
 class Score:
     """Values of one score on a batch; what lies outside the masks means nothing (it is 0)."""
 
     name: str
     values: Float[Tensor, "batch out inp"]
-    input_mask: Bool[Tensor, "batch inp"]
+    input_mask: Bool[Tensor, "batch *row inp"]
     batch: Batch
-    input_words: Vocabulary | None = None
-    output_words: Vocabulary | None = None
+    input_words: Words | None = None
+    output_words: Words | None = None
+
+    def __post_init__(self) -> None:
+        shape = (*self.batch.targets.shape, self.batch.inputs.shape[1])
+        if tuple(self.values.shape) != shape:
+            raise UsageError(
+                f"{self.name} has the shape {list(self.values.shape)}: a score of this batch is "
+                f"[batch, out, inp], {list(shape)}."
+            )
 
     def __repr__(self) -> str:
         count, outputs, inputs = self.values.shape
@@ -57,7 +75,7 @@ class Score:
     @property
     def mask(self) -> Bool[Tensor, "batch out inp"]:
         """True where a value means something."""
-        return self.target_mask[:, :, None] & self.input_mask[:, None]
+        return self.target_mask[:, :, None] & by_row(self.input_mask)
 
     def array(self) -> np.ndarray:
         """Return the values as a NumPy array, NaN outside the masks."""
@@ -100,7 +118,7 @@ class Score:
         write_bytes(Path(path), text.getvalue().encode())
 
 
-def _spell(ids: Int[Tensor, " time"], words: Vocabulary | None) -> list[str]:
+def _spell(ids: Int[Tensor, " time"], words: Words | None) -> list[str]:
     return words.decode(ids.tolist()) if words else [str(index) for index in ids.tolist()]
 
 
@@ -112,7 +130,7 @@ class ScoreRule(Spec):
     def name(self) -> str:
         """The name under which the score is stored."""
 
-    def mask(self, trace: Trace) -> Bool[Tensor, "batch inp"]:
+    def mask(self, trace: Trace) -> Bool[Tensor, "batch *row inp"]:
         """Return the input positions where the score means something."""
         return trace.batch.input_mask
 
@@ -133,7 +151,7 @@ class ScoreRule(Spec):
     def read(self, model: AttentionModel, trace: Trace) -> Score:
         """Return the score on the trace's batch, 0 outside the masks."""
         mask = self.mask(trace)
-        real = trace.batch.target_mask[:, :, None] & mask[:, None]
+        real = trace.batch.target_mask[:, :, None] & by_row(mask)
         values = self.values(model, trace).masked_fill(~real, 0.0)
         return Score(self.name, values, mask, trace.batch)
 

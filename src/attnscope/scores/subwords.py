@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnscope.data.batch import Batch, prefix_mask
+from attnscope.data.batch import Batch, by_row, prefix_mask
 from attnscope.errors import UsageError, suggestion
 from attnscope.scores.score import Score
 
@@ -104,7 +104,7 @@ def merge_words(
         raise UsageError(f"rule={rule!r}: no way to merge pieces; {suggestion(rule, _MERGES)}")
     inputs, words_in = _counted(input_groups, score.batch.input_mask, "input")
     outputs, words_out = _counted(output_groups, score.target_mask, "output")
-    spoken_of = inputs.masked_fill(~score.input_mask, -1)
+    spoken_of = inputs.masked_fill(~by_row(score.input_mask).any(1), -1)
     width, height = int(words_in.max()), int(words_out.max())
     values = _MERGES[rule](score.values, spoken_of, width)
     values = _mean(values.transpose(1, 2), outputs, height).transpose(1, 2)

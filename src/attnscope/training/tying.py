@@ -10,7 +10,7 @@ from torch import Tensor
 from attnscope.data.batch import Batch
 from attnscope.errors import MissingCapability
 from attnscope.models.dropout import Randomness
-from attnscope.models.trace import AttentionModel, Trace
+from attnscope.models.trace import AttentionModel, Trace, needed
 from attnscope.training.objective import Term
 
 
@@ -28,7 +28,8 @@ class Tying(Term):
         self, model: AttentionModel, batch: Batch, trace: Trace, randomness: Randomness
     ) -> Float[Tensor, ""]:
         """Return the mean distance of states and embeddings."""
-        states, words = trace.encoder_states, trace.embeddings
+        states = needed(trace.encoder_states, "encoder states")
+        words = needed(trace.embeddings, "embeddings")
         if states.shape != words.shape:
             raise MissingCapability(
                 f"Tying needs states as wide as the embeddings, and they have {states.shape[-1]} "

@@ -26,7 +26,7 @@ from attnscope.analysis.decomposition import (
 from attnscope.analysis.term_shares import TermShares, term_shares
 from attnscope.data.batch import Batch
 from attnscope.models.decoding import stepper
-from attnscope.models.trace import AttentionModel, Trace
+from attnscope.models.trace import AttentionModel, Trace, needed
 from attnscope.recipes.aitken.networks import N, Network, in_batches, sides
 from attnscope.recipes.aitken.units import fresh
 from attnscope.training.trained_unit import TrainedUnit
@@ -138,7 +138,7 @@ def word_effects(
     trace = next(network.traces())
     real = trace.batch.target_mask[:sequences]
     context = trace.sites[CROSS.site].context[:sequences][real]  # cell, head, value
-    query = trace.query[:sequences][real]
+    query = needed(trace.query, "query")[:sequences][real]
     added = network.values.words(words).unflatten(-1, context.shape[1:])  # word, head, value
     if head is not None:
         alone = torch.arange(context.shape[1]) == head

@@ -15,6 +15,7 @@ from attnscope.models.attentions import Additive, AttentionSpec, DotProduct, Lea
 from attnscope.models.classifier import Classifier, ClassifierSpec, Output
 from attnscope.models.embedding import UniformEmbeddings
 from attnscope.models.encoders import Affine, EncoderSpec, Recurrent, WordStates
+from attnscope.models.trace import needed
 from attnscope.recipes.tutek.evaluation import held_out, part_of, sheet_of
 from attnscope.recipes.tutek.units import ATTENTIONS, COLUMNS, ModelVariant, TutekConfig, model_of
 from attnscope.runs.result import Measurement
@@ -67,7 +68,7 @@ def identity_rows(config: TutekConfig, source: Corpus) -> list[Measurement]:
 def _apart(model: Classifier, source: Corpus) -> dict[str, float]:
     batch = part_of(held_out(source).batch, _EXAMPLES)
     trace = model.trace(batch)
-    site, states = trace.sites["cross"], trace.encoder_states
+    site, states = trace.sites["cross"], needed(trace.encoder_states, "encoder states")
     single = model.readout(states[:, :, None], states.new_zeros(*states.shape[:2], 0))
     mean = (site.weights[:, 0, 0, :, None] * single).sum(1)
     # sunlu's polarity, from the parameters themselves.

@@ -18,7 +18,7 @@ from torch.nn.functional import one_hot, pad
 
 from attnscope.data.batch import Batch
 from attnscope.errors import MissingCapability, UsageError, suggestion
-from attnscope.models.trace import AttentionModel
+from attnscope.models.trace import AttentionModel, needed
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def traced_pulls(
                 f"The model has no site {site!r}; {suggestion(site, trace.sites)}"
             )
         at = trace.sites[site]
-        query = trace.query.expand(-1, batch.inputs.shape[1], -1)
+        query = needed(trace.query, "query").expand(-1, batch.inputs.shape[1], -1)
         polarity = model.readout(at.values.transpose(1, 2), query)
         weights = at.weights.mean(1)[:, 0]
         return position_pulls(batch.inputs, weights, polarity, batch.targets[:, 0], types)

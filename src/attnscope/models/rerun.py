@@ -1,0 +1,47 @@
+"""The output under other attention: by the model's readout where it has one, else by running again.
+
+A readout reads the context at one site, ``cross``: other weights there need no second encoding of
+the inputs. Everywhere else the model is run again with the attention of the site replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnscope.data.batch import Batch
+from attnscope.models.intervention import AttentionRule, Given
+from attnscope.models.trace import AttentionModel, Trace
+
+
+def has_readout(model: AttentionModel, trace: Trace, site: str = "cross") -> bool:
+    """Tell whether the model's readout takes the context at a site."""
+    read = trace.query is not None and hasattr(model, "readout")
+    return read and (site == "cross" or len(trace.sites) == 1)
+
+
+def outputs_of(
+    model: AttentionModel, batch: Batch, attention: Mapping[str, AttentionRule]
+) -> Float[Tensor, "batch out output_type"]:
+    """Return the output logits of a model under some rules, without keeping its sites."""
+    outputs = getattr(model, "outputs", None)
+    return model.trace(batch, attention).logits if outputs is None else outputs(batch, attention)
+
+
+def outputs_again(
+    model: AttentionModel,
+    trace: Trace,
+    weights: Float[Tensor, "draw batch heads out inp"],
+    site: str,
+) -> Float[Tensor, "draw batch out output_type"]:
+    """Return the output logits under other weights at a site, one run per draw.
+
+    Rules under which the trace was made stay in force at other sites.
+    """
+    runs = [
+        outputs_of(model, trace.batch, {**trace.attention, site: Given(draw)}) for draw in weights
+    ]
+    return torch.stack(runs)
