@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from attnscope.data.batch import Example, collate
-from attnscope.report.scene import quantise
+from attnscope.report.scenes import quantise
 from attnscope.scores.score import Score
 from attnscope.scores.subwords import merge_words
 

@@ -3,20 +3,23 @@ import pytest
 from attnscope.analysis.alignment_terms import TERMS
 from attnscope.figures import palette
 from attnscope.recipes import entries
+from attnscope.recipes.measures import paper_measures
 from attnscope.recipes.recipe import module_of
-from attnscope.report.symbols import SCORES, in_letters, measure_symbol, score_symbol
+from attnscope.report.overview import known_measures
+from attnscope.report.symbols import SCORES, in_letters, measure_words, score_symbol
+from attnscope.runs.measures import Measure, measure_of
 from attnscope.scores.score import ScoreRule
 
 
 def test_an_agreement_is_written_with_its_letters_and_explained():
-    label, meaning = measure_symbol("A(alpha,beta_uf)")
+    label, meaning = measure_words("A(alpha,beta_uf)", paper_measures("snell"))
     assert label == "A(α, βᵘᶠ)"
     assert "highest position of attention" in meaning
     assert "uniform attention" in meaning
 
 
 def test_a_name_that_nobody_explained_is_shown_as_it_is():
-    assert measure_symbol("frob_nication") == ("frob nication", "")
+    assert measure_words("frob_nication", {}) == ("frob nication", "")
     assert score_symbol("frob_nication") == ("frob nication", "")
 
 
@@ -52,6 +55,21 @@ def test_sentences_have_letters_for_names(text, told):
     assert in_letters(text) == told
 
 
+def test_a_name_has_the_label_that_its_table_gives():
+    assert measure_words("xi_star", {"xi_star": Measure("Best.", label="ξ*")}) == ("ξ*", "Best.")
+
+
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
 def test_every_measurement_that_a_recipe_puts_first_is_explained(entry):
-    assert [name for name in module_of(entry).HEADLINE if not measure_symbol(name)[1]] == []
+    measures = known_measures(entry.name)
+    names = module_of(entry).HEADLINE
+    assert [name for name in names if not measure_words(name, measures)[1]] == []
+
+
+@pytest.mark.parametrize("paper", ["snell", "sunlu", "tutek", "aitken"])
+def test_every_declared_name_is_explained_in_a_sentence(paper):
+    measures = paper_measures(paper)
+    assert [name for name, each in measures.items() if not each.says.endswith(".")] == []
+    for name, each in measures.items():
+        if each.of:
+            assert measure_of(measures, name.replace("()", f"({each.of[0]})")) is each

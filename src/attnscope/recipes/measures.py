@@ -8,18 +8,26 @@ from typing import Any
 
 from attnscope.runs.measures import Measures, read_measures
 
-_PAPERS = "attnscope.recipes."
+
+def measures_of(recipe: str, module: Any = None) -> Measures | None:
+    """Return the names that a recipe may measure, or None if any may.
+
+    Parameters
+    ----------
+    recipe
+        Its name; the paper's table is ``measures.csv`` in the paper's package.
+    module
+        Its module, whose own ``MEASURES`` come first.
+    """
+    own: Measures | None = getattr(module, "MEASURES", None)
+    return own if own is not None else paper_measures(recipe.partition("/")[0])
 
 
 @cache
-def paper_measures(package: str) -> Measures:
-    """Return the names that a paper's recipes measure, from ``measures.csv`` in its package."""
-    with as_file(files(package).joinpath("measures.csv")) as path:
+def paper_measures(paper: str) -> Measures | None:
+    """Return the names that a paper's recipes measure, or None for another name."""
+    table = files("attnscope.recipes").joinpath(paper, "measures.csv")
+    if not table.is_file():
+        return None
+    with as_file(table) as path:
         return read_measures(path)
-
-
-def measures_of(module: Any) -> Measures | None:
-    """Return the names that a recipe's module declares, its paper's by default, or None."""
-    own: Measures | None = getattr(module, "MEASURES", None)
-    package = getattr(module, "__package__", None) or ""
-    return paper_measures(package) if own is None and package.startswith(_PAPERS) else own

@@ -2,8 +2,8 @@
 
 A module defines ``Config`` (settings with their reasons), ``QUICK`` (a smaller problem on the same
 code path), ``HEADLINE`` (measurements for the terminal; ``SHOWN``, where there is one, says which
-of several ways), ``measure``, ``draw``, and ``CLAIMS``; ``EXAMPLES``, where there is one, names the
-stored examples that a report shows (`attnscope.recipes.showing`).
+of several ways), ``measure``, ``draw``, and ``CLAIMS``; ``EXAMPLES``, where there is one, says
+which stored examples a report shows (`attnscope.report.examples`).
 """
 
 from __future__ import annotations

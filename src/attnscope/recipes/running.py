@@ -103,7 +103,7 @@ def run(
         pictures=tuple(record for record in records if not isinstance(record, Measurement)),
         units=tuple(lab.used),
     )
-    measures = measures_of(module)
+    measures = measures_of(entry.name, module)
     if measures is not None:
         declared = convert(result)
         check_declared(measures, (*declared.measurements, *declared.pictures), entry.name)

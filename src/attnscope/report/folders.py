@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from attnscope.errors import WorkspaceError
+from attnscope.runs.convert import convert
 from attnscope.runs.result import Result, read_result
 from attnscope.runs.workspace import RESULTS
 
@@ -81,7 +82,8 @@ def _add_result(found: Found, folder: Path, root: Path, workspace: str) -> None:
         found.notices.append(f"{folder / 'result.json'} lies outside {root}: it is left out.")
         return
     try:
-        found.results.append(FoundResult(read_result(folder / "result.json"), folder, workspace))
+        result = convert(read_result(folder / "result.json"))
+        found.results.append(FoundResult(result, folder, workspace))
     except WorkspaceError as error:
         # A result of another version names each of its fields: the first line says enough.
         found.notices.append(f"{str(error).splitlines()[0].rstrip('.')}: it is left out.")

@@ -1,4 +1,4 @@
-"""Runs and claims for the overview: what was asked, what was found, and every number behind it."""
+"""Runs and claims for the overview: titles, verdicts, and all numbers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from attnscope.claims.catalogue import catalogue
 from attnscope.claims.verdicts import Judged
 from attnscope.claims.wording import number, told
 from attnscope.errors import AttnscopeError
+from attnscope.recipes.measures import measures_of, paper_measures
 from attnscope.recipes.recipe import RecipeModule, command_of, module_of
 from attnscope.recipes.registry import entries, notes_on_missing
 from attnscope.recipes.verdicts import judge
 from attnscope.report.folders import FoundResult, inside
-from attnscope.report.scene import cut, packed
-from attnscope.report.symbols import in_letters, is_measure, measure_symbol
+from attnscope.report.scenes import cut, packed
+from attnscope.report.symbols import in_letters, measure_words
+from attnscope.runs.measures import Measures, measure_of
 from attnscope.runs.result import Measurement, Result, headline
 
 # Rows of one run that the page holds; more are cut with a notice.
@@ -38,20 +40,19 @@ def paper_titles(papers: Iterable[str]) -> dict[str, str]:
 
 def run_json(found: FoundResult, key: str, notices: list[str]) -> dict[str, Any]:
     """Return one run as plain JSON values, figures left to `figures_of`."""
-    result = found.result
-    entry = next((each for each in entries() if each.name == result.recipe), None)
-    module = None if entry is None else module_of(entry)
+    result, module = found.result, known_module(found.result.recipe)
+    titles = {entry.name: entry.title for entry in entries()}
     first = _headline(result, module)
     rows, cut_off = _rows(result, first)
     if cut_off:
         notices.append(
-            f"{result.place}: {cut_off} of {len(result.measurements)} measurements are left out "
+            f"{result.place}: {cut_off} of {len(result.numbers)} measurements are left out "
             "of the page; result.json has all of them."
         )
     return {
         "key": key,
         "recipe": result.recipe,
-        "title": "" if entry is None else entry.title,
+        "title": titles.get(result.recipe, ""),
         "part": result.part,
         "workspace": found.workspace,
         "place": result.place,
@@ -68,9 +69,20 @@ def run_json(found: FoundResult, key: str, notices: list[str]) -> dict[str, Any]
     }
 
 
+def known_module(recipe: str) -> RecipeModule | None:
+    """Return the module of a recipe, or None for one that this version does not know."""
+    entry = next((each for each in entries() if each.name == recipe), None)
+    return None if entry is None else module_of(entry)
+
+
+def known_measures(recipe: str) -> Measures:
+    """Return the measured names that a recipe declares; none of a recipe that is not known."""
+    return measures_of(recipe, known_module(recipe)) or {}
+
+
 def _headline(result: Result, module: RecipeModule | None) -> list[Measurement]:
     if module is None:
-        return list(result.measurements[:40])
+        return list(result.numbers[:40])
     shown = getattr(module, "SHOWN", {})
     return headline(result.numbers, module.HEADLINE, shown)
 
@@ -78,7 +90,7 @@ def _headline(result: Result, module: RecipeModule | None) -> list[Measurement]:
 def _rows(result: Result, first: Sequence[Measurement]) -> tuple[list[list[Any]], int]:
     """Return measurements as lists, the recipe's own choice first."""
     chosen = {id(row) for row in first}
-    rest = [row for row in result.measurements if id(row) not in chosen]
+    rest = [row for row in result.numbers if id(row) not in chosen]
     rows = [*first, *rest]
     return [_row(row) for row in rows[:_MOST_ROWS]], max(0, len(rows) - _MOST_ROWS)
 
@@ -139,7 +151,7 @@ def claims_json(judged: Sequence[Judged]) -> list[dict[str, Any]]:
             "where": claim.where,
             "decided": in_letters(rules.get(claim.id, "")),
             "evidence": [
-                [measure_symbol(key)[0] if is_measure(key) else in_letters(key), _told(value)]
+                [_evidence_name(claim.id, key), in_letters(told(value))]
                 for key, value in claim.evidence.items()
             ],
             "published": list(dict.fromkeys(claim.published)),
@@ -152,8 +164,11 @@ def claims_json(judged: Sequence[Judged]) -> list[dict[str, Any]]:
     ]
 
 
-def _told(value: Any) -> str:
-    return in_letters(told(value))
+def _evidence_name(claim: str, name: str) -> str:
+    """Return the label of evidence that is a measured name of the claim's paper, else the text."""
+    measures = paper_measures(claim.partition(".")[0]) or {}
+    known = measure_of(measures, name) is not None
+    return measure_words(name, measures)[0] if known else in_letters(name)
 
 
 def judged_results(results: Sequence[Result], notices: list[str]) -> list[Judged]:

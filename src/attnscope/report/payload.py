@@ -1,7 +1,7 @@
-"""From folders to everything that the page shows, as one JSON value of bounded size.
+"""Everything that the page shows, as one JSON value of bounded size.
 
-The same folders always give the same value. Where a report would grow too large, examples go
-first, then figures; what is left out is said.
+The same folders always give the same value. If a report would be too large, examples are left out
+first, then figures; a notice says so.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from typing import Any
 
 from attnscope import __version__
 from attnscope.figures.palette import GROUPS, NEUTRAL, SIDES, TRANSLATED, WORDS, score_colours
-from attnscope.recipes.recipe import module_of
 from attnscope.recipes.registry import entries
-from attnscope.recipes.showing import Choice
-from attnscope.report.choosing import Asked
+from attnscope.report.examples import CHOICES, Choice, ExampleRequest
 from attnscope.report.folders import Found, look
 from attnscope.report.glossary import GLOSSARY
+from attnscope.report.matrices import matrix_scenes
 from attnscope.report.overview import (
     claims_json,
     figures_of,
     judged_results,
+    known_measures,
+    known_module,
     paper_titles,
     run_json,
 )
 from attnscope.report.planes import planes
-from attnscope.report.result_scenes import result_scenes
-from attnscope.report.scene import Scene
-from attnscope.report.symbols import explained, score_symbol
+from attnscope.report.scenes import Scene
+from attnscope.report.symbols import measure_words, score_symbol
 from attnscope.report.unit_scenes import unit_scenes
 
 MOST_BYTES = 8_500_000
 """Of the payload: with the page's own scripts a report stays under ten million."""
 
-_MOST_SCENES = 30
-_MOST_PLANES = 60
+_MOST_SCENES = 60
+_MOST_PLANES = 100
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a report is made of, and what is to be shown in it.
+    """The folders that a report is made of, and what it shows of them.
 
     Attributes
     ----------
@@ -75,14 +75,13 @@ def payload(request: Request, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
     all_planes = [
         {"run": run["key"], "place": run["place"], **plane}
         for run, each in zip(runs, found.results, strict=True)
-        for plane in planes(each.result)
+        for plane in planes(each.result, known_measures(each.result.recipe))
     ]
     if len(all_planes) > _MOST_PLANES:
         notices.append(
             f"{len(all_planes) - _MOST_PLANES} of {len(all_planes)} planes of points are left out."
         )
     claims = claims_json(judged_results([each.result for each in found.results], notices))
-    names = [row[0] for run in runs for row in run["rows"]]
     value: dict[str, Any] = {
         "attnscope": __version__,
         "folders": [str(folder) for folder in request.folders],
@@ -91,7 +90,7 @@ def payload(request: Request, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
         "runs": runs,
         "claims": claims,
         "planes": all_planes[:_MOST_PLANES],
-        "symbols": explained(names),
+        "symbols": _symbols(runs),
         "glossary": {paper: GLOSSARY.get(paper, {}) for paper in _papers(runs)},
         "scores": _score_table(scenes),
         "colours": {
@@ -111,37 +110,43 @@ def _place(recipe: str, order: Sequence[str]) -> int:
 
 
 def _scenes(found: Found, request: Request, notices: list[str]) -> list[Scene]:
-    asked = Asked(request.count, request.examples, request.sentences, _choices(found))
-    scenes = unit_scenes(found.units, asked, notices)
+    examples = ExampleRequest(request.count, request.examples, request.sentences, _choices(found))
+    scenes = unit_scenes(found.units, examples, notices)
     for number, each in enumerate(found.results):
-        scenes += result_scenes(each.result, f"run{number}/{each.result.recipe}")
+        recipe = each.result.recipe
+        scenes += matrix_scenes(each.result, f"run{number}/{recipe}", known_measures(recipe))
     if len(scenes) > _MOST_SCENES:
         notices.append(f"{len(scenes) - _MOST_SCENES} of {len(scenes)} scenes are left out.")
     return scenes[:_MOST_SCENES]
 
 
 def _choices(found: Found) -> dict[Path, tuple[str, Choice]]:
-    """Return the recipes that name examples, by the folders of the units that they list."""
-    modules = {entry.name: entry for entry in entries()}
-    named = [
-        (each, getattr(module_of(modules[each.result.recipe]), "EXAMPLES", None))
-        for each in found.results
-        if each.result.recipe in modules
-    ]
-    return {
-        path.resolve(): (each.result.recipe, choice)
-        for each, choice in named
-        if choice is not None
-        for path in each.units
-    }
+    """Return the recipes that choose examples, by the folders of the units that they list."""
+    choices: dict[Path, tuple[str, Choice]] = {}
+    for each in found.results:
+        wish = getattr(known_module(each.result.recipe), "EXAMPLES", None)
+        choice = CHOICES.get(wish) if isinstance(wish, str) else wish
+        if choice is not None:
+            choices |= {path.resolve(): (each.result.recipe, choice) for path in each.units}
+    return choices
+
+
+def _symbols(runs: Sequence[dict[str, Any]]) -> dict[str, dict[str, list[str]]]:
+    """Return label and explanation of each measured name, by recipe."""
+    symbols: dict[str, dict[str, list[str]]] = {}
+    for run in runs:
+        measures, own = known_measures(run["recipe"]), symbols.setdefault(run["recipe"], {})
+        for name in dict.fromkeys(row[0] for row in run["rows"]):
+            own[name] = list(measure_words(name, measures))
+    return symbols
 
 
 def _score_table(scenes: Sequence[Scene]) -> dict[str, dict[str, Any]]:
     """Return label, explanation and colour of every score that is shown."""
-    names = dict.fromkeys(each.score for scene in scenes for each in scene.maps)
+    maps = {each.score: each for scene in scenes for each in scene.maps}
     table = {}
-    for name in names:
-        label, meaning = score_symbol(name)
+    for name, each in maps.items():
+        label, meaning = (each.label, each.meaning) if each.label else score_symbol(name)
         table[name] = {"label": label, "meaning": meaning, "colour": list(score_colours(name))}
     return table
 
@@ -152,7 +157,7 @@ def _fitted(
     figures: list[list[dict[str, str]]],
     most_bytes: int,
 ) -> dict[str, Any]:
-    """Put scenes and figures in, fewer of them until all fits."""
+    """Add scenes and figures, fewer of them until all fits."""
     notices: list[str] = value["notices"]
     value["scenes"] = [scene.as_json() for scene in scenes]
     drawn = _size(figures)

@@ -1,8 +1,8 @@
-"""Scenes of units: which of a workspace's are shown, and what was stored of them step by step.
+"""Scenes of units: which units of a workspace are shown, and their stored scores step by step.
 
 Units on the same source share examples, so they share a scene: models that learned their attention
-are followed, and beside them stand what they are compared with: a model under uniform attention,
-the proxy, IBM Model 1. The choice is a function of the files alone.
+are followed and compared with a model under uniform attention, the proxy and IBM Model 1. The
+choice depends only on the files.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ import torch
 from pydantic import ValidationError
 
 from attnscope.errors import AttnscopeError
-from attnscope.report.candidates import Candidate, chosen, read_candidate
-from attnscope.report.choosing import Asked, chosen_examples
-from attnscope.report.example import shown_example
-from attnscope.report.labels import flat, labels, telling
-from attnscope.report.reading import displayed, extra_maps, sentence_scene
-from attnscope.report.scene import Follower, Map, Scene, Shown
-from attnscope.report.stored import COMPARED, StoredScores, agreement
+from attnscope.report.examples import ExampleRequest, chosen_examples, shown_example
+from attnscope.report.own_sentences import displayed, extra_maps, sentence_scene
+from attnscope.report.scenes import Follower, Map, Scene, Shown
+from attnscope.report.stored_scores import COMPARED, StoredScores, agreement
+from attnscope.report.units import Candidate, chosen, distinguishing, flat, labels, read_candidate
 from attnscope.runs.spec import fingerprint
 from attnscope.scores.score import Score
 from attnscope.scores.subwords import RULE_OF_SCORE
@@ -32,7 +30,7 @@ from attnscope.training.trained_unit import TrainedUnit
 _MOST_STEPS = 40  # of a unit
 
 
-def unit_scenes(paths: Sequence[Path], asked: Asked, notices: list[str]) -> list[Scene]:
+def unit_scenes(paths: Sequence[Path], request: ExampleRequest, notices: list[str]) -> list[Scene]:
     """Return one scene for each source that some unit keeps scores of, the richest first."""
     groups: dict[tuple[Path, str], list[Candidate]] = {}
     for path in paths:
@@ -47,7 +45,7 @@ def unit_scenes(paths: Sequence[Path], asked: Asked, notices: list[str]) -> list
         if not followed:
             continue
         try:
-            made = _Group(group, followed, asked, notices, read).scenes()
+            made = _Group(group, followed, request, notices, read).scenes()
             scenes += made
             sources |= {scene.key: followed[0].source for scene in made[:1]}
         except (AttnscopeError, ValidationError) as error:
@@ -55,20 +53,20 @@ def unit_scenes(paths: Sequence[Path], asked: Asked, notices: list[str]) -> list
             notices.append(f"{where} is not shown: {str(error).splitlines()[0].rstrip('.')}.")
     notices += [
         f"No trained model here can read the sentence {sentence!r}."
-        for sentence in asked.sentences
+        for sentence in request.sentences
         if sentence not in read
     ]
-    _tell_apart(scenes, sources)
+    _distinguish_titles(scenes, sources)
     return sorted(scenes, key=lambda scene: (-_richness(scene), scene.title))
 
 
-def _tell_apart(scenes: Sequence[Scene], sources: Mapping[str, str]) -> None:
-    """Add to equal titles in which settings their sources differ."""
+def _distinguish_titles(scenes: Sequence[Scene], sources: Mapping[str, str]) -> None:
+    """Add to equal titles the settings in which their sources differ."""
     titles = [scene.title for scene in scenes]
     settings = [dict(flat(json.loads(sources.get(scene.key, "{}")))) for scene in scenes]
-    for scene, title, told in zip(scenes, titles, telling(settings, titles), strict=True):
-        if titles.count(title) > 1 and told:
-            scene.title = f"{title} ({', '.join(told)})"
+    for scene, title, named in zip(scenes, titles, distinguishing(settings, titles), strict=True):
+        if titles.count(title) > 1 and named:
+            scene.title = f"{title} ({', '.join(named)})"
 
 
 def _richness(scene: Scene) -> int:
@@ -76,31 +74,31 @@ def _richness(scene: Scene) -> int:
 
 
 class _Group:
-    """The units of one source, put together as a scene."""
+    """The units of one source, which make a scene."""
 
     def __init__(
         self,
         group: Sequence[Candidate],
         followed: Sequence[Candidate],
-        asked: Asked,
+        request: ExampleRequest,
         notices: list[str],
         read: set[str],
     ) -> None:
-        self.asked, self.notices, self.read = asked, notices, read
+        self.request, self.notices, self.read = request, notices, read
         self.candidates = list(followed)
         self.followed = [TrainedUnit.read(each.path) for each in followed]
         uniform = [each for each in group if each.uniform and not each.is_proxy]
         proxies = [each for each in group if each.is_proxy]
-        self.beside = [TrainedUnit.read(each.path) for each in uniform[:1]]
+        self.uniform = [TrainedUnit.read(each.path) for each in uniform[:1]]
         self.proxies = [TrainedUnit.read(each.path) for each in proxies[:1]]
         self.left_out = sum(each.learned for each in group) - len(followed)
         self.stored = self.followed[0].examples
-        chosen = chosen_examples(self.followed[0], [each.path for each in followed], asked)
+        chosen = chosen_examples(self.followed[0], [each.path for each in followed], request)
         self.rows, self.whys, self.chosen_by = chosen.rows, chosen.whys, chosen.recipe
         self.ids = [int(self.stored.ids[row]) for row in self.rows]
         count = max(COMPARED, *self.rows) + 1
         self.read_of = {
-            unit.folder.name: StoredScores(unit, count) for unit in (*self.followed, *self.beside)
+            unit.folder.name: StoredScores(unit, count) for unit in (*self.followed, *self.uniform)
         }
 
     def scenes(self) -> list[Scene]:
@@ -121,7 +119,7 @@ class _Group:
             scene.maps += self._stored_maps(unit, place, unit.unit.training.scores)
             scene.maps += self._final_maps(unit, place)
             scene.units[place].curves = self._curves(unit)
-        for unit in self.beside:
+        for unit in self.uniform:
             scene.maps += self._stored_maps(unit, -1, unit.unit.training.scores)
         batch = self.stored.rows(torch.tensor(self.rows)).trimmed()
         scene.maps += extra_maps(self.followed, self.proxies, batch, self.notices)
@@ -131,9 +129,9 @@ class _Group:
     def _note(self) -> str:
         split = self.followed[0].unit.training.splits[0]
         kind = {"val": "held-out", "train": "training"}.get(split, split)
-        told = f"{len(self.rows)} of {len(self.stored)} stored {kind} examples"
-        told += f", chosen by {self.chosen_by}" if self.chosen_by else ""
-        return told + (
+        note = f"{len(self.rows)} of {len(self.stored)} stored {kind} examples"
+        note += f", chosen by {self.chosen_by}" if self.chosen_by else ""
+        return note + (
             f"; {self.left_out} more units on this source are not shown." if self.left_out else "."
         )
 
@@ -183,7 +181,7 @@ class _Group:
         return made
 
     def _values(self, score: Score | None, rule: Any) -> list[np.ndarray | None]:
-        """Return what is shown of a score, example by example."""
+        """Return the shown values of a score, example by example."""
         if score is None:
             return [None] * len(self.ids)
         places = {int(key): row for row, key in enumerate(score.batch.ids.tolist())}
@@ -212,7 +210,7 @@ class _Group:
         stored = self.read_of[unit.folder.name]
         fixed = [
             ("uniform_probe", self.read_of[other.folder.name].last("lexical_probe"))
-            for other in self.beside
+            for other in self.uniform
         ]
         others = [name for name in names if name != "attention"]
         pairs: dict[str, list[tuple[int, float]]] = {}
@@ -228,16 +226,16 @@ class _Group:
         return {name: rows for name, rows in (curves | pairs).items() if rows}
 
     def _own_sentences(self) -> list[Scene]:
-        """Return what the first unit does with the user's own sentences, after training."""
-        if not self.asked.sentences:
+        """Return the scores of the user's sentences under the first unit, after training."""
+        if not self.request.sentences:
             return []
-        scenes = sentence_scene(self.followed[0], self.asked.sentences)
+        scenes = sentence_scene(self.followed[0], self.request.sentences)
         self.read |= {example.key for scene in scenes for example in scene.examples}
         return scenes
 
 
 def any_value(row: Iterable[np.ndarray | None]) -> bool:
-    """Tell whether there is anything to show."""
+    """Return whether there is anything to show."""
     return any(values is not None for values in row)
 
 

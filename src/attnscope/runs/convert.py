@@ -132,7 +132,7 @@ def _components(rows: Rows, _: Rows) -> Plane | None:
     for row in rows:
         step = row.axes.get("step", "")
         group = str(row.axes.get("point", row.axes.get("side", "")))
-        point = str(row.axes.get("word", step)), group, row.axes.get("number", step)
+        point = str(row.axes.get("word") or step or group), group, row.axes.get("number", step)
         if row.value is not None:
             places.setdefault(point, {})[int(row.axes["pc"])] = round(row.value, _DIGITS)
     points = [

@@ -94,7 +94,7 @@ export function curveSpec(rows, series, now) {
 
 // Points with a label, a group and two coordinates; those that are searched for are named.
 export function pointSpec(plane, colours) {
-  const rows = plane.points.map(([label, group, order, x, y, n], index) => ({ label: short(label, 40), group, order, x, y, n, index }));
+  const rows = plane.points.map(([label, group, x, y], index) => ({ label: short(label, 40), group, x, y, index }));
   const tints = ["#0072B2", "#DC3A12", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B1A28", "#8FAF62", "#5A5DF8", "#5F5F63"];
   const labels = [...new Set(rows.map((row) => row.label))];
   const groups = [...new Set(rows.map((row) => row.group))];
@@ -112,7 +112,7 @@ export function pointSpec(plane, colours) {
   const x = { field: "x", type: "quantitative", title: plane.axes[0], scale: { zero: false } };
   const y = { field: "y", type: "quantitative", title: plane.axes[1], scale: { zero: false } };
   const color = { field, type: "nominal", scale: { domain: names, range: palette }, legend: names.length > 1 ? { title: null, orient: "bottom", columns } : null };
-  const path = { mark: { type: "line", strokeWidth: 1.2, opacity: 0.5 }, encoding: { x, y, color, detail: { field: "group" }, order: { field: "order" } } };
+  const path = { mark: { type: "line", strokeWidth: 1.2, opacity: 0.5 }, encoding: { x, y, color, detail: { field: "group" }, order: { field: "index" } } };
   const few = rows.length <= 40 && plane.path;
   return {
     $schema: "https://vega.github.io/schema/vega-lite/v6.json",
@@ -130,7 +130,7 @@ export function pointSpec(plane, colours) {
           color,
           shape: byLabel && groups.length > 1 ? { field: "group", type: "nominal", legend: { title: null, orient: "bottom", columns, symbolFillColor: isDark() ? "#d6d6dd" : "#222222" } } : undefined,
           opacity: { condition: { test: sought, value: 0.85 }, value: 0.08 },
-          tooltip: [{ field: "label" }, { field: "group" }, { field: "order" }, { field: "x" }, { field: "y" }, { field: "n" }],
+          tooltip: [{ field: "label" }, { field: "group" }, { field: "x" }, { field: "y" }],
         },
       },
       {

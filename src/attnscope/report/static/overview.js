@@ -190,12 +190,12 @@ function shortAxes(text, hidden) {
   return text.split(", ").filter((part) => !hidden.includes(part)).join(", ");
 }
 
-function columnsOf(data, hidden = []) {
+function columnsOf(data, recipe, hidden = []) {
   const [NAME, SET, AXES, VALUE, LOW, HIGH, PAPER, N, SEEDS, BESIDE] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
   const of = (row) => [shortAxes(row[AXES], hidden), row[BESIDE]].filter(Boolean).join(", ");
   const plain = (label, index, meaning) => ({ label, meaning, numeric: true, value: (row) => row[index], cell: (row) => number(row[index]) });
   return [
-    { label: "measured", value: (row) => row[NAME], cell: (row) => symbol(data, row[NAME]) },
+    { label: "measured", value: (row) => row[NAME], cell: (row) => symbol(data, recipe, row[NAME]) },
     { label: "data set", value: (row) => row[SET], cell: (row) => word(row[SET]) },
     { label: "of", value: of, cell: (row) => word(of(row), 90) },
     plain("value", VALUE),
@@ -206,8 +206,8 @@ function columnsOf(data, hidden = []) {
   ];
 }
 
-function symbol(data, name) {
-  const [label, meaning] = data.symbols[name] ?? [name, ""];
+function symbol(data, recipe, name) {
+  const [label, meaning] = data.symbols[recipe]?.[name] ?? [name, ""];
   return meaning ? term(word(label, 60), meaning) : word(label, 60);
 }
 
@@ -219,8 +219,8 @@ function runDetails(data, run, only) {
     "details",
     { className: "run", open: only && first.length > 0 && first.length < 60 },
     el("summary", {}, only ? "Measurements and settings" : ["Measurements and settings: ", word(name, 60)]),
-    first.length ? sortable(columnsOf(data, run.hidden), first, { caption: `Main measurements of ${run.place}`, file: `${name || "run"}.csv` }) : null,
-    rest ? lazily("All measurements", () => sortable(columnsOf(data), run.rows, { caption: `All ${run.rows.length} measurements of ${run.place}`, file: `${name || "run"}-all.csv` })) : null,
+    first.length ? sortable(columnsOf(data, run.recipe, run.hidden), first, { caption: `Main measurements of ${run.place}`, file: `${name || "run"}.csv` }) : null,
+    rest ? lazily("All measurements", () => sortable(columnsOf(data, run.recipe), run.rows, { caption: `All ${run.rows.length} measurements of ${run.place}`, file: `${name || "run"}-all.csv` })) : null,
     el("p", {}, el("code", { className: "command" }, word(run.command, 400)), ` took ${number(run.seconds)} s on ${run.device === "cuda" ? "a GPU" : "CPU"}${run.units ? `, ${plural(run.units, "unit")}` : ""}.`),
     el("details", {}, el("summary", {}, "Configuration"), pairs(run.config)),
     el("details", {}, el("summary", {}, "Environment"), pairs(run.environment)),
@@ -252,7 +252,7 @@ function sideBySide(data, recipe, runs) {
   const rows = [...lines.values()].filter((line) => line.cells.filter(Boolean).length > 1);
   if (!rows.length) return null;
   const columns = [
-    { label: "measured", value: (line) => line.name, cell: (line) => symbol(data, line.name) },
+    { label: "measured", value: (line) => line.name, cell: (line) => symbol(data, recipe, line.name) },
     { label: "of", value: (line) => line.axes, cell: (line) => word(line.axes, 50) },
     ...labels.map((label, index) => ({
       label,

@@ -1,18 +1,20 @@
-"""The first of a unit's stored examples, each file read once.
+"""Stored scores of a unit's first examples, each file read once.
 
 A unit on text stores thousands of examples at every step; a report shows a few and compares some
-hundreds, so only these are unfolded.
+hundreds, so only these are unpacked.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from jaxtyping import Float
 
 from attnscope.analysis.comparison import per_word
 from attnscope.data.batch import Batch
 from attnscope.errors import AttnscopeError
 from attnscope.models.trace import AttentionModel
-from attnscope.recipes.showing import Stored
 from attnscope.runs.tensors import Arrays
 from attnscope.scores.score import Score
 from attnscope.training.evaluation import padded_score, right_share
@@ -21,6 +23,23 @@ from attnscope.training.unit import score_file
 
 COMPARED = 200
 """Examples of which agreement is computed."""
+
+
+@dataclass(frozen=True)
+class StoredAttention:
+    """Attention of a unit's first stored examples at both ends of training.
+
+    Attributes
+    ----------
+    before, after
+        At the first and at the last stored step, of the same examples.
+    right
+        Share of right output words after training; None if the model cannot be run.
+    """
+
+    before: Score
+    after: Score
+    right: Float[np.ndarray, " batch"] | None = None
 
 
 class StoredScores:
@@ -41,7 +60,7 @@ class StoredScores:
         self._kept: dict[int | str, dict[str, Score]] = {}
 
     def score(self, name: str, step: int | str) -> Score | None:
-        """Return a score at a step, or None where it is not (or not yet) there."""
+        """Return a score at a step, or None if it is not stored (yet)."""
         if step not in self._kept:
             self._kept[step] = self._read(step)
         return self._kept[step].get(name)
@@ -64,16 +83,18 @@ class StoredScores:
         }
 
 
-def what_was_stored(unit: TrainedUnit) -> Stored | None:
-    """Return what a recipe chooses examples by, or None where no attention is stored."""
+def stored_attention(unit: TrainedUnit) -> StoredAttention | None:
+    """Return what a recipe chooses examples by, or None if no attention is stored."""
     steps = unit.folder.score_steps
     first = StoredScores(unit, COMPARED)
     before, after = (first.score("attention", step) for step in (steps[0], steps[-1]))
-    return None if before is None or after is None else Stored(before, after, _right(unit, after))
+    if before is None or after is None:
+        return None
+    return StoredAttention(before, after, _right(unit, after))
 
 
 def _right(unit: TrainedUnit, score: Score) -> np.ndarray | None:
-    """Return the share of right output words, or None: a unit in training may have no weights."""
+    """Return the share of right output words, or None if there are no weights yet."""
     try:
         model: AttentionModel = unit.model  # type: ignore[assignment]
         return right_share(model, score.batch, unit.unit.source, unit.unit.training).numpy()

@@ -1,7 +1,7 @@
-"""Scores that are read for the report because they are not stored: proxy, IBM Model 1, terms.
+"""Scores that are not stored and are computed for the report, and the user's own sentences.
 
-They are read off the weights after training, of the few examples that are shown; so are the scores
-of a user's own sentences.
+Proxy, IBM Model 1 and the nine terms are computed from the weights after training, of the few
+examples that are shown; so are the scores of a user's sentences.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from attnscope.analysis.decomposition import decompose
 from attnscope.data.batch import Batch
 from attnscope.data.source import Source
 from attnscope.errors import AttnscopeError
-from attnscope.report.example import shown_example
-from attnscope.report.scene import Follower, Map, Scene, Shown
+from attnscope.report.examples import shown_example
+from attnscope.report.scenes import Follower, Map, Scene, Shown
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.lexicon import proxy_lexicon
@@ -37,7 +37,7 @@ _DECOMPOSED = 200
 
 
 def displayed(values: np.ndarray, rule: Any) -> np.ndarray:
-    """Return values as they are shown: a probe stored as log-odds becomes a probability."""
+    """Return values as they are shown: a probe stored as log-odds as a probability."""
     reading = getattr(rule, "reading", None)
     if reading == "log_odds":
         return 1 / (1 + np.exp(-np.clip(values, -60, 60)))
@@ -50,7 +50,7 @@ def extra_maps(
     batch: Batch,
     notices: list[str],
 ) -> list[Map]:
-    """Return what can be read beside the stored scores; what cannot is named in a sentence."""
+    """Return the scores that are not stored; a notice names those that cannot be computed."""
     source = followed[0].unit.source
     made = []
     for unit in proxies:

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from attnscope.data.batch import Example, collate
-from attnscope.report.stored import StoredScores, agreement
+from attnscope.report.stored_scores import StoredScores, agreement
 from attnscope.scores.score import Score
 from attnscope.training.trained_unit import TrainedUnit
 

@@ -1,12 +1,13 @@
-"""Units that a report could show, known by their configuration alone; and which are followed.
+"""Units that a report could show, known by their configurations; the few that it follows; labels.
 
-A workspace may hold hundreds: reading them all would take long, and nobody looks at all of them.
+A workspace may hold hundreds of units: reading all of them would take long, and nobody looks at
+all of them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -75,10 +76,10 @@ class Candidate:
 
 
 def read_candidate(path: Path, notices: list[str]) -> Candidate | None:
-    """Return a unit that keeps scores, or None; one of another form is named in a notice."""
+    """Return a unit that keeps scores, or None; a configuration that cannot be read is a notice."""
     try:
         candidate = Candidate(path, read_json(path / "config.json"))
-        # All that is asked of it later: a foreign configuration is to be refused here.
+        # Everything used later: a foreign configuration is refused here.
         asked = (candidate.learned, candidate.uniform, candidate.richness, candidate.config["seed"])
         return candidate if candidate.keeps_scores and None not in asked else None
     except (AttnscopeError, LookupError, TypeError, AttributeError):
@@ -96,3 +97,59 @@ def chosen(candidates: Sequence[Candidate]) -> list[Candidate]:
     ranks = [(rank, each) for kind in kinds.values() for rank, each in enumerate(kind[:most])]
     first = sorted(ranks, key=lambda pair: pair[0])[:_MOST_FOLLOWED]
     return [each for each in order if any(each is other for _, other in first)]
+
+
+def labels(candidates: Sequence[Candidate]) -> list[str]:
+    """Return the shortest labels that distinguish units: few of their settings, and the seed."""
+    hidden = ("seed", "device", "source", "training.scores", "training.final", "training.metrics")
+    settings = [
+        {key: value for key, value in flat(each.config) if not key.startswith(hidden)}
+        for each in candidates
+    ]
+    seeds = [f"seed {each.config['seed']}" for each in candidates]
+    named = distinguishing(settings, seeds)
+    return [", ".join([*own, seed]) for own, seed in zip(named, seeds, strict=True)]
+
+
+def distinguishing(settings: Sequence[Mapping[str, Any]], known: Sequence[str]) -> list[list[str]]:
+    """Return for each of several units the settings that distinguish it from the others.
+
+    ``known`` is what the reader sees anyway. Kinds come first; a setting that distinguishes no
+    further units is left out.
+    """
+    keys = sorted({key for one in settings for key in one}, key=lambda k: (_rank(k), k))
+    named: list[list[str]] = [[] for _ in settings]
+    for key in keys:
+        more = [
+            [*own, _setting(key, one.get(key))] for own, one in zip(named, settings, strict=True)
+        ]
+        if _distinct(more, known) > _distinct(named, known):
+            named = more
+    return [[part for part in own if part] for own in named]
+
+
+def _distinct(named: Sequence[Sequence[str]], known: Sequence[str]) -> int:
+    return len({(*own, name) for own, name in zip(named, known, strict=True)})
+
+
+def _rank(key: str) -> int:
+    return 0 if key.endswith("kind") else 1
+
+
+def _setting(key: str, value: Any) -> str:
+    """Return a setting as text, empty where the unit does not have it."""
+    parts = [part for part in key.split(".") if not part.isdigit()]
+    name = parts[-2] if parts[-1] == "kind" and len(parts) > 1 else parts[-1]
+    return "" if value is None else f"{name.replace('_', ' ')} {value}"
+
+
+def flat(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every single setting with the path to it."""
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from flat(part, f"{prefix}.{key}" if prefix else str(key))
+    elif isinstance(value, list):
+        for place, part in enumerate(value):
+            yield from flat(part, f"{prefix}.{place}")
+    else:
+        yield prefix, value

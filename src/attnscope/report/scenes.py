@@ -46,24 +46,24 @@ class Shown:
     def as_json(self) -> dict[str, Any]:
         """Return plain JSON values, cut to what is shown."""
         outputs, inputs = self.shape
-        told: dict[str, Any] = {
+        written: dict[str, Any] = {
             "key": self.key,
             "inputs": [cut(word) for word in self.inputs[:inputs]],
             "outputs": [cut(word) for word in self.outputs[:outputs]],
         }
         if self.input_groups is not None and self.output_groups is not None:
-            told["inputGroups"] = list(self.input_groups[:inputs])
-            told["outputGroups"] = list(self.output_groups[:outputs])
+            written["inputGroups"] = list(self.input_groups[:inputs])
+            written["outputGroups"] = list(self.output_groups[:outputs])
         if any(place >= 0 for place in self.gold):
-            told["gold"] = [place if place < inputs else -1 for place in self.gold[:outputs]]
+            written["gold"] = [place if place < inputs else -1 for place in self.gold[:outputs]]
         if self.why:
-            told["why"] = self.why
+            written["why"] = self.why
         left = len(self.inputs) - inputs, len(self.outputs) - outputs
         if any(left):
-            told["cut"] = (
+            written["cut"] = (
                 f"{left[0]} input and {left[1]} output words at the end are left out here."
             )
-        return told
+        return written
 
 
 @dataclass
@@ -72,7 +72,8 @@ class Map:
 
     ``steps`` are training steps, or None alone for a score that was read after training. ``merge``
     says what becomes of the pieces of a word. ``unit`` is the place of the unit among the scene's,
-    or -1 for what belongs to all of them.
+    or -1 for what belongs to all of them. ``label`` and ``meaning`` are those of a score that
+    `attnscope.report.symbols` does not know.
     """
 
     score: str
@@ -81,6 +82,8 @@ class Map:
     values: list[list[np.ndarray | None]]
     note: str = ""
     merge: str = "max"
+    label: str = ""
+    meaning: str = ""
 
 
 @dataclass

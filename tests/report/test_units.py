@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from attnscope.report.candidates import Candidate, chosen, read_candidate
-from attnscope.report.labels import labels
+from attnscope.report.units import Candidate, chosen, labels, read_candidate
 
 
 def candidate(seed=0, scores=("attention",), **model):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from attnscope.report.scene import MOST_INPUTS, Map, Scene, Shown, cut, packed, quantise
+from attnscope.report.scenes import MOST_INPUTS, Map, Scene, Shown, cut, packed, quantise
 
 
 @given(arrays(np.float64, (3, 4), elements=st.floats(-1e3, 1e3) | st.just(np.nan)))
