@@ -30,6 +30,10 @@ class DamagedFile(WorkspaceError):
     """A file that was truncated or altered after it was written."""
 
 
+class UnreadableFile(WorkspaceError):
+    """A file that is not a regular one, is too large, or does not hold what its name says."""
+
+
 class NonFiniteLoss(AttnscopeError):
     """Training that diverged."""
 

@@ -106,7 +106,7 @@ def test_written_bytes_reach_the_disk_before_the_name_does(tmp_path, monkeypatch
     monkeypatch.setattr(os, "fsync", lambda descriptor: (calls.append("fsync"), fsync(descriptor)))
     monkeypatch.setattr(os, "replace", lambda a, b: (calls.append("replace"), replace(a, b)))
     write_bytes(tmp_path / "file", NEW)
-    assert calls == ["fsync", "replace"]
+    assert calls == ["fsync", "replace", "fsync"]  # the last one of the folder
 
 
 def test_two_writers_of_one_file_never_mix(tmp_path, monkeypatch):
@@ -138,6 +138,57 @@ def test_write_below_a_file_is_a_clear_error(tmp_path):
         write_bytes(tmp_path / "taken" / "file", NEW)
 
 
+def other_kinds(folder):
+    """Return everything that is not a regular file, made in a temporary folder."""
+    import socket
+
+    kinds = {name: folder / name for name in ("folder", "fifo", "link", "dangling", "socket")}
+    target = folder / "target"
+    target.write_bytes(OLD)
+    kinds["folder"].mkdir()
+    os.mkfifo(kinds["fifo"])
+    kinds["link"].symlink_to(target)
+    kinds["dangling"].symlink_to(folder / "nowhere")
+    with socket.socket(socket.AF_UNIX) as listener:
+        here = os.open(".", os.O_RDONLY)
+        os.chdir(folder)  # A socket's path is short.
+        listener.bind("socket")
+        os.fchdir(here)
+        os.close(here)
+    return kinds
+
+
+@pytest.mark.parametrize("kind", ["folder", "fifo", "link", "dangling", "socket"])
+def test_only_regular_files_and_new_names_are_written(tmp_path, kind):
+    path = other_kinds(tmp_path)[kind]
+    before = os.lstat(path)
+    with pytest.raises(WorkspaceError, match=f"Cannot write {path}"):
+        write_bytes(path, NEW)
+    after = os.lstat(path)
+    assert (before.st_mode, before.st_ino) == (after.st_mode, after.st_ino)
+    assert (tmp_path / "target").read_bytes() == OLD
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("kind", ["folder", "fifo", "dangling", "socket"])
+def test_only_regular_files_are_read(tmp_path, kind):
+    path = other_kinds(tmp_path)[kind]
+    with pytest.raises(WorkspaceError, match=str(path)):
+        read_json(path)
+
+
+def test_what_a_killed_process_of_the_same_number_left_aside_is_replaced(tmp_path):
+    (tmp_path / f"{atomic.ASIDE}{os.getpid()}-file").symlink_to(tmp_path / "elsewhere")
+    write_bytes(tmp_path / "file", NEW)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_name_of_255_bytes_is_written(tmp_path):
+    path = tmp_path / ("ü" * 127 + "x")
+    write_bytes(path, NEW)
+    assert path.read_bytes() == NEW
+
+
 def test_json_comes_back_as_it_was_with_keys_in_order(tmp_path):
     value = {"b": [1, 2.5, None], "a": {"β": "ü", "inner": True}}
     write_json(tmp_path / "value.json", value)
@@ -158,6 +209,28 @@ def test_nan_is_never_written_as_json(tmp_path):
         with pytest.raises(ValueError, match="not JSON compliant"):
             write(tmp_path / "file", value)
         assert not (tmp_path / "file").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("NaN", "NaN is not a number"),
+        ("[-Infinity]", "-Infinity is not a number"),
+        ("1e999", "too large"),
+        ("9223372036854775808", "too large"),
+        ("1" * 5000, "too large"),
+        ("[" * 100_000, "nested too deeply"),
+        ("[" * 150 + "]" * 150, "nested too deeply"),
+        ("\ufeff{}", "BOM"),
+        ("", "Expecting value"),
+    ],
+)
+def test_json_that_is_not_plain_data_is_one_sentence(tmp_path, text, reason):
+    (tmp_path / "file.json").write_text(text, encoding="utf8")
+    with pytest.raises(WorkspaceError, match=reason) as caught:
+        read_json(tmp_path / "file.json")
+    assert str(tmp_path / "file.json") in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_missing_log_has_no_rows(tmp_path):

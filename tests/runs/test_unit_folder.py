@@ -118,7 +118,10 @@ def test_altered_or_missing_file_of_a_finished_unit_is_named(finished, name, dam
     assert str(finished.path / name) in complaints[0]
 
 
-@pytest.mark.parametrize("content", ["", '{"files"', "{}", "[]", '{"files": 3}'])
+@pytest.mark.parametrize(
+    "content",
+    ["", '{"files"', "{}", "[]", '{"files": 3}', '{"files": {}}', '{"files": {"../x": ""}}'],
+)
 def test_altered_list_of_files_is_named(finished, content):
     (finished.path / "done.json").write_text(content)
     done, complaints = finished.finished()
@@ -147,6 +150,7 @@ def test_what_a_killed_writer_left_aside_is_cleared_away_and_never_counted(folde
         (place / f"{ASIDE}123-best.safetensors").write_bytes(b"half")
     assert folder.score_steps == [10, 20]
     folder.begin(CONFIG, ENVIRONMENT)
+    folder.save_weights("last", 20, {"weight": np.full(3, 20.0)})
     folder.finish()
     assert list(folder.path.rglob(f"{ASIDE}*")) == []
     assert folder.finished() == (True, [])
@@ -174,7 +178,68 @@ def test_scores_that_are_not_stored_are_answered_with_those_that_are(finished):
         finished.load_scores("step-00000015")
 
 
+@pytest.mark.parametrize("name", ["best", "last"])
+def test_weights_that_the_unit_was_not_finished_with_are_refused(finished, tmp_path, name):
+    other = UnitFolder(tmp_path / "other")
+    other.save_weights(name, 20, {"weight": np.full(3, 7.0)})
+    (other.path / f"{name}.safetensors").replace(finished.path / f"{name}.safetensors")
+    with pytest.raises(DamagedFile, match=rf"{name}\.safetensors is not the file"):
+        finished.load_weights(name)
+
+
+def test_scores_and_log_that_the_unit_was_not_finished_with_are_refused(finished):
+    finished.save_scores("step-00000010", {"attention": np.zeros(2)})
+    with pytest.raises(DamagedFile, match="is not the file"):
+        finished.load_scores("step-00000010")
+    finished.write_log([{"step": 10}])
+    with pytest.raises(DamagedFile, match="is not the file"):
+        _ = finished.log
+
+
+@pytest.fixture
+def victim(tmp_path):
+    """Files outside the workspace, as bait."""
+    place = tmp_path / "victim"
+    (place / "scores").mkdir(parents=True)
+    for name in ("config.json", "last.safetensors", ".aside-1-x", "scores/a.safetensors"):
+        (place / name).write_text("precious")
+    return place
+
+
+def harmed(victim):
+    return [path for path in victim.rglob("*") if path.is_file() and path.read_text() != "precious"]
+
+
+@pytest.mark.parametrize("where", ["units", "unit", "scores", "lock", "config.json", "log.jsonl"])
+def test_links_inside_a_workspace_lead_nowhere(tmp_path, victim, where):
+    workspace = tmp_path / "runs"
+    folder = UnitFolder.of(workspace, "copy-seed0", CONFIG)
+    place = {"units": workspace / "units", "unit": folder.path}.get(where, folder.path / where)
+    place.parent.mkdir(parents=True)
+    place.symlink_to(victim / "config.json" if where in ("lock", "config.json") else victim)
+    before = sorted(victim.rglob("*"))
+
+    def train():
+        with folder.lock():
+            folder.begin(CONFIG, ENVIRONMENT)
+            folder.write_log([])
+
+    with pytest.raises(WorkspaceError, match="is a link to"):
+        train()
+    assert sorted(victim.rglob("*")) == before
+    assert not harmed(victim)
+
+
+def test_lock_that_has_a_second_name_is_held_and_not_written_to(tmp_path, victim):
+    folder = UnitFolder.of(tmp_path / "runs", "copy-seed0", CONFIG)
+    folder.path.mkdir(parents=True)
+    (folder.path / "lock").hardlink_to(victim / "config.json")
+    with folder.lock():
+        pass
+    assert not harmed(victim)
+
+
 def test_workspaces_need_no_torch():
-    modules = "atomic, environment, lock, result, spec, tensors, unit"
+    modules = "atomic, environment, files, lock, result, spec, tensors, unit"
     code = f"import sys; from attnscope.runs import {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,38 +1,102 @@
-"""Files that are either absent or complete: everything is written aside and renamed.
+"""Files that are either absent or complete: each is written aside, synced and renamed.
 
 A process killed at any moment leaves at most a file whose name starts with ``.aside-`` and its own
-number, so that two writers of one file never meet; readers never look at those.
+number, so that two writers of one file never meet; readers never look at those. After a power loss
+the same holds: the content reaches the disk before the name does, and the name before the next
+file is begun.
 """
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
-from attnscope.errors import DamagedFile, WorkspaceError
+from attnscope.errors import DamagedFile, UnreadableFile, WorkspaceError
+from attnscope.runs.files import MOST_JSON, is_plain, kind_of_file, parse_json, read_file
 
 ASIDE = ".aside-"
+_LONGEST_NAME = 200  # bytes; a file system takes 255, of which the aside's prefix needs some
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write ``content`` to ``path`` so that no reader ever sees a part of it."""
-    aside = path.with_name(f"{ASIDE}{os.getpid()}-{path.name}")
+    """Write ``content`` to ``path`` so that no reader ever sees a part of it.
+
+    Only regular files are replaced: a link, a device or a FIFO of that name is refused.
+    """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_folder(path.parent)
+        _refuse_other_kinds(path)
+        aside = path.with_name(f"{ASIDE}{os.getpid()}-{_short(path.name)}")
         try:
-            with open(aside, "wb") as stream:
+            with _new_file(aside) as stream:
                 stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
             os.replace(aside, path)
+            sync_folder(path.parent)
         finally:
             aside.unlink(missing_ok=True)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path.
+        reason = getattr(error, "strerror", None) or str(error)
         raise WorkspaceError(
-            f"Cannot write {path}: {error.strerror or error}; choose another folder with --out."
+            f"Cannot write {path}: {reason}; choose another folder with --out."
         ) from error
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder and those above it, each of them on the disk before the next."""
+    if folder.is_dir():
+        return
+    _make_folder(folder.parent)
+    folder.mkdir(exist_ok=True)
+    sync_folder(folder.parent)
+
+
+def _refuse_other_kinds(path: Path) -> None:
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(mode):
+        raise WorkspaceError(
+            f"Cannot write {path}: it is {kind_of_file(mode)}, not a regular file; choose another "
+            "place with --out."
+        )
+
+
+def _short(name: str) -> str:
+    encoded = os.fsencode(name)
+    if len(encoded) <= _LONGEST_NAME:
+        return name
+    return hashlib.sha256(encoded).hexdigest()[:16]
+
+
+def _new_file(path: Path) -> Any:
+    try:
+        return open(path, "xb")
+    except FileExistsError:  # A killed process had the same number.
+        path.unlink()
+        return open(path, "xb")
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring a folder's names to the disk, where its file system can."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:  # A folder that may be written in and not be read.
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def write_json(path: Path, value: Any, width: int = 0) -> None:
@@ -48,7 +112,7 @@ def write_json(path: Path, value: Any, width: int = 0) -> None:
         text = _compact(value, width, 0)
     else:
         text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
-    write_bytes(path, (text + "\n").encode())
+    write_bytes(path, _encoded(path, text + "\n"))
 
 
 def _compact(value: Any, width: int, depth: int) -> str:
@@ -72,15 +136,38 @@ def _compact(value: Any, width: int, depth: int) -> str:
 def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
     """Write one JSON object a line."""
     lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows]
-    write_bytes(path, "".join(lines).encode())
+    write_bytes(path, _encoded(path, "".join(lines)))
 
 
-def read_json(path: Path) -> Any:
-    """Read a JSON file, or say which file cannot be read and why."""
+def _encoded(path: Path, text: str) -> bytes:
     try:
-        return json.loads(path.read_text(encoding="utf8"))
-    except (OSError, ValueError) as error:
-        raise WorkspaceError(f"Cannot read {path}: {error}.") from error
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise WorkspaceError(
+            f"Cannot write {path}: a text in it has half of a surrogate pair."
+        ) from error
+
+
+def read_json(path: Path, *, plain: bool = False) -> Any:
+    """Read a JSON file, or say which file cannot be read and why.
+
+    With ``plain``, text with NUL or half of a surrogate pair is refused too.
+    """
+    try:
+        value = parse_json(read_file(path, MOST_JSON).decode("utf8"))
+    except UnreadableFile as error:
+        raise UnreadableFile(f"Cannot read {path}: {error}") from error
+    except ValueError as error:
+        raise UnreadableFile(f"Cannot read {path}: {_reason(error)}.") from error
+    if plain and not is_plain(value):
+        raise UnreadableFile(f"Cannot read {path}: a text in it has NUL or half a surrogate pair.")
+    return value
+
+
+def _reason(error: ValueError) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"its bytes are not UTF-8 (byte {error.start})"
+    return str(error).rstrip(".")
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
@@ -88,6 +175,10 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     try:
-        return [json.loads(line) for line in path.read_text(encoding="utf8").split("\n") if line]
+        lines = read_file(path, MOST_JSON).decode("utf8").split("\n")
+        rows = [parse_json(line) for line in lines if line]
     except ValueError as error:
-        raise DamagedFile(f"{path} is truncated or altered ({error}).") from error
+        raise DamagedFile(f"{path} is truncated or altered ({_reason(error)}).") from error
+    if not all(isinstance(row, dict) for row in rows):
+        raise DamagedFile(f"{path} is altered (a line is not a JSON object).")
+    return rows

@@ -14,10 +14,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from attnscope.errors import DamagedFile
+from attnscope.errors import DamagedFile, UnreadableFile
 from attnscope.runs.atomic import write_bytes
+from attnscope.runs.files import parse_json, read_file
 
 Arrays = dict[str, np.ndarray]
 
@@ -41,16 +43,28 @@ def save_arrays(path: Path, arrays: Mapping[str, np.ndarray], facts: Mapping[str
 
 def load_arrays(path: Path) -> tuple[Arrays, dict[str, str]]:
     """Read arrays and facts; a file that is not what was written raises `DamagedFile`."""
+    arrays, facts, _ = load_checked(path)
+    return arrays, facts
+
+
+def load_checked(path: Path) -> tuple[Arrays, dict[str, str], str]:
+    """Read arrays, facts and the SHA-256 of the whole file."""
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise DamagedFile(f"{path} cannot be read ({error.strerror}).") from error
-    found = _DIGEST.search(content)
+        content = read_file(path)
+    except UnreadableFile as error:
+        raise DamagedFile(f"{error}") from error
+    header = content[8 : 8 + int.from_bytes(content[:8], "little")]
+    found = _DIGEST.search(header)
     if found is None or found[1].decode() != _digest_without(content, found[1]):
         raise DamagedFile(f"{path} is truncated, or was altered after it was written.")
-    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    entry = header["__metadata__"][_ENTRY]
-    return load(content), json.loads(entry.partition(";")[2])
+    try:
+        facts = parse_json(parse_json(header)["__metadata__"][_ENTRY].partition(";")[2])
+        arrays = load(content)
+    except (SafetensorError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise DamagedFile(f"{path} does not hold arrays ({error}).") from error
+    if not isinstance(facts, dict) or not all(isinstance(each, str) for each in facts.values()):
+        raise DamagedFile(f"{path} does not hold arrays of attnscope.")
+    return arrays, facts, hashlib.sha256(content).hexdigest()
 
 
 def _digest_without(content: bytes, digest: bytes) -> str:

@@ -1,7 +1,8 @@
 """A unit's folder: configuration, log, checkpoints, weights, stored scores, and whether it is done.
 
 The folder's name carries a hash of the configuration, so a changed setting is another unit. A unit
-is finished when ``done.json`` lists every file with its checksum and they all match.
+is finished when ``done.json`` lists every file with its checksum and they all match; what is read
+of a finished unit is compared with that list. No file is reached through a symbolic link.
 """
 
 from __future__ import annotations
@@ -12,29 +13,58 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from attnscope.errors import DamagedFile, UsageError, WorkspaceError, suggestion
+from attnscope.errors import (
+    DamagedFile,
+    UnreadableFile,
+    UsageError,
+    WorkspaceError,
+    suggestion,
+)
 from attnscope.runs.atomic import ASIDE, read_json, read_rows, write_json, write_rows
+from attnscope.runs.files import refuse_links, unpacked_chunks
 from attnscope.runs.lock import locked
 from attnscope.runs.spec import fingerprint
-from attnscope.runs.tensors import Arrays, load_arrays, save_arrays
+from attnscope.runs.tensors import Arrays, load_arrays, load_checked, save_arrays
 
 # Raised whenever a change of attnscope's code changes the numbers, or the form of the files, of an
 # unchanged configuration.
 NUMBERS_VERSION = 3
 _KEPT_CHECKPOINTS = 2
+_ALWAYS_KEPT = {
+    "config.json",
+    "environment.json",
+    "log.jsonl",
+    "last.safetensors",
+    "best.safetensors",
+}
 
 
 class UnitFolder:
-    """The files of one unit."""
+    """The files of one unit.
 
-    def __init__(self, path: Path) -> None:
+    Parameters
+    ----------
+    path
+        The folder.
+    root
+        The folder that it was reached from, a workspace for example: no link below it is followed.
+    """
+
+    def __init__(self, path: Path, root: Path | None = None) -> None:
         self.path = path
+        self._root = path if root is None else root
 
     @classmethod
     def of(cls, workspace: Path, name: str, config: dict[str, Any]) -> UnitFolder:
         """Return the folder that this configuration has in a workspace, existing or not."""
         digest = fingerprint({"config": config, "numbers": NUMBERS_VERSION})
-        return cls(workspace / "units" / f"{name}-{digest}")
+        return cls(workspace / "units" / f"{name}-{digest}", workspace)
+
+    def _own(self, name: str) -> Path:
+        """Return the path of one of the unit's files, which no link leads to."""
+        path = self.path / name
+        refuse_links(path, self._root)
+        return path
 
     @property
     def name(self) -> str:
@@ -43,41 +73,60 @@ class UnitFolder:
 
     def lock(self, *, wait: bool = False) -> AbstractContextManager[None]:
         """Hold this unit; see `attnscope.runs.lock.locked`."""
-        return locked(self.path / "lock", wait=wait)
+        return locked(self._own("lock"), wait=wait)
 
     def begin(self, config: dict[str, Any], environment: dict[str, Any]) -> None:
         """Write the configuration and the environment; start over if the versions have changed."""
-        for left_behind in self.path.rglob(f"{ASIDE}*"):
-            left_behind.unlink()
-        known = self.path / "environment.json"
-        if known.exists() and read_json(known) != environment:
+        for folder in (self.path, self._own("scores")):
+            for left_behind in folder.glob(f"{ASIDE}*"):
+                left_behind.unlink()
+        known = self._own("environment.json")
+        if known.exists() and self._environment() != environment:
             self.clear()
-        write_json(self.path / "config.json", config)
+        write_json(self._own("config.json"), config)
         write_json(known, environment)
+
+    def _environment(self) -> Any:
+        try:
+            return read_json(self._own("environment.json"))
+        except WorkspaceError:  # Damaged: whatever was made under it is made again.
+            return None
 
     def clear(self) -> None:
         """Forget all progress."""
-        (self.path / "done.json").unlink(missing_ok=True)
+        self._own("done.json").unlink(missing_ok=True)
         for file in [*self._checkpoints(), *self._files()]:
             file.unlink()
 
     @property
     def config(self) -> dict[str, Any]:
         """The configuration as written."""
-        return read_json(self.path / "config.json")
+        path = self._own("config.json")
+        config = read_json(path, plain=True)
+        self._compare("config.json", _sha256(path))
+        if not isinstance(config, dict):
+            raise WorkspaceError(f"{path} is not the configuration of a unit.")
+        return config
 
     @property
     def log(self) -> list[dict[str, Any]]:
         """One row per evaluation."""
-        return read_rows(self.path / "log.jsonl")
+        path = self._own("log.jsonl")
+        rows = read_rows(path)
+        if rows:
+            self._compare("log.jsonl", _sha256(path))
+        if not all(isinstance(row.get("step"), int) for row in rows):
+            raise DamagedFile(f"{path} is altered (a row has no step).")
+        return rows
 
     def write_log(self, rows: list[dict[str, Any]]) -> None:
         """Replace the log by a longer one."""
-        write_rows(self.path / "log.jsonl", rows)
+        write_rows(self._own("log.jsonl"), rows)
 
     def save_checkpoint(self, step: int, state: Arrays) -> None:
         """Keep the whole training state at a step, and the one before it."""
-        save_arrays(self.path / f"checkpoint-{step:08d}.safetensors", state, {"step": str(step)})
+        path = self._own(f"checkpoint-{step:08d}.safetensors")
+        save_arrays(path, state, {"step": str(step)})
         for old in self._checkpoints()[_KEPT_CHECKPOINTS:]:
             old.unlink()
 
@@ -87,11 +136,11 @@ class UnitFolder:
         for path in self._checkpoints():
             try:
                 state, facts = load_arrays(path)
+                step = _step(path, facts)
             except DamagedFile as error:
                 damaged.append(f"{error}")
                 path.unlink()
                 continue
-            step = int(facts["step"])
             return (
                 step,
                 state,
@@ -105,67 +154,112 @@ class UnitFolder:
             checkpoint.unlink()
 
     def _checkpoints(self) -> list[Path]:
-        return sorted(self.path.glob("checkpoint-*.safetensors"), reverse=True)
+        found = sorted(self.path.glob("checkpoint-*.safetensors"), reverse=True)
+        return [self._own(file.name) for file in found]
 
     def save_weights(self, which: str, step: int, weights: Arrays) -> None:
         """Keep the weights of the ``last`` or the ``best`` step."""
-        save_arrays(self.path / f"{which}.safetensors", weights, {"step": str(step)})
+        save_arrays(self._own(f"{which}.safetensors"), weights, {"step": str(step)})
 
     def load_weights(self, which: str = "last") -> tuple[int, Arrays]:
         """Return step and weights of the ``last`` or the ``best`` step."""
-        path = self.path / f"{which}.safetensors"
+        path = self._own(f"{which}.safetensors")
         if not path.exists():
             raise WorkspaceError(f"{self.name} has no {which} weights; train it first.")
-        weights, facts = load_arrays(path)
-        return int(facts["step"]), weights
+        weights, facts, digest = load_checked(path)
+        self._compare(path.name, digest)
+        return _step(path, facts), weights
 
     def save_scores(self, name: str, arrays: Arrays) -> None:
         """Keep arrays of the evaluation examples: ``examples``, or ``step-N`` for scores."""
-        save_arrays(self.path / "scores" / f"{name}.safetensors", arrays, {})
+        save_arrays(self._own(f"scores/{name}.safetensors"), arrays, {})
 
     def load_scores(self, name: str) -> Arrays:
         """Return what `save_scores` kept."""
-        path = self.path / "scores" / f"{name}.safetensors"
+        path = self._own(f"scores/{name}.safetensors")
         if not path.exists():
-            kept = [file.stem for file in (self.path / "scores").glob("*.safetensors")]
+            kept = [file.stem for file in path.parent.glob("*.safetensors")]
             raise UsageError(f"{self.name} stores no {name!r}; {suggestion(name, kept)}")
-        return load_arrays(path)[0]
+        arrays, _, digest = load_checked(path)
+        self._compare(f"scores/{path.name}", digest)
+        return arrays
 
     @property
     def score_steps(self) -> list[int]:
         """The steps whose scores are stored."""
-        files = (self.path / "scores").glob("step-*.safetensors")
-        return sorted(int(re.sub(r"\D", "", file.stem)) for file in files)
+        found = [_STEP.fullmatch(file.name) for file in self._own("scores").glob("step-*")]
+        return sorted(int(match[1]) for match in found if match)
 
     def finish(self) -> None:
         """Mark the unit as finished: list every file with its checksum, then drop checkpoints."""
         sums = {str(file.relative_to(self.path)): _sha256(file) for file in self._files()}
-        write_json(self.path / "done.json", {"files": sums})
+        write_json(self._own("done.json"), {"files": sums})
         self.drop_checkpoints()
 
     def finished(self) -> tuple[bool, list[str]]:
         """Return whether the unit is finished and sound, and a sentence per damaged file."""
-        done = self.path / "done.json"
+        done = self._own("done.json")
         if not done.exists():
             return False, []
         try:
-            sums = dict(read_json(done)["files"])
-        except (WorkspaceError, LookupError, TypeError, ValueError):
+            listed = self._listed()
+        except WorkspaceError:
+            listed = {}
+        found = {str(file.relative_to(self.path)): file for file in self._files()}
+        if not listed.keys() >= _ALWAYS_KEPT | found.keys():
             return False, [f"{done} was altered; the unit is trained again."]
         damaged = [
             f"{self.path / name} is missing or was altered; the unit is trained again."
-            for name, digest in sums.items()
-            if not (self.path / name).exists() or _sha256(self.path / name) != digest
+            for name, digest in listed.items()
+            if name not in found or _sha256(found[name]) != digest
         ]
         return not damaged, damaged
+
+    def _listed(self) -> dict[str, str]:
+        """Return the checksums of a finished unit's files; a unit in training has none."""
+        path = self._own("done.json")
+        if not path.exists():
+            return {}
+        done = read_json(path)
+        files = done.get("files") if isinstance(done, dict) else None
+        if not isinstance(files, dict) or not all(isinstance(each, str) for each in files.values()):
+            raise WorkspaceError(f"{path} was altered; run the unit's recipe again.")
+        return files
+
+    def _compare(self, name: str, digest: str) -> None:
+        """Raise if a finished unit had another file of this name when it was finished."""
+        if not self._own("done.json").exists():
+            return
+        if self._listed().get(name) != digest:
+            raise DamagedFile(
+                f"{self.path / name} is not the file that the unit was finished with (done.json); "
+                "run the unit's recipe again."
+            )
 
     def _files(self) -> list[Path]:
         """Every file that a finished unit keeps."""
         names = ("config.json", "environment.json", "log.jsonl", "*.safetensors")
+        self._own("scores")
         found = [file for name in (*names, "scores/*.safetensors") for file in self.path.glob(name)]
-        return sorted(file for file in found if not file.name.startswith((ASIDE, "checkpoint-")))
+        kept = [file for file in found if not file.name.startswith((ASIDE, "checkpoint-"))]
+        return sorted(self._own(str(file.relative_to(self.path))) for file in kept)
+
+
+_STEP = re.compile(r"step-(\d{8,12})\.safetensors", re.ASCII)
+
+
+def _step(path: Path, facts: dict[str, str]) -> int:
+    step = facts.get("step", "")
+    if not (step.isascii() and step.isdecimal() and len(step) <= 12):
+        raise DamagedFile(f"{path} does not say of which step it is.")
+    return int(step)
 
 
 def _sha256(path: Path) -> str:
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    digest = hashlib.sha256()
+    try:
+        for chunk in unpacked_chunks(path):
+            digest.update(chunk)
+        return digest.hexdigest()
+    except UnreadableFile as error:
+        raise DamagedFile(f"{error}") from error

@@ -311,8 +311,19 @@ def _weights(model: nn.Module) -> Arrays:
 
 
 def _load_weights(model: nn.Module, arrays: Arrays) -> None:
+    parameters = dict(model.named_parameters())
+    shapes = {name: tuple(parameter.shape) for name, parameter in parameters.items()}
+    given = {name: array.shape for name, array in arrays.items()}
+    odd = sorted(name for name in shapes | given if shapes.get(name) != given.get(name))
+    if odd:
+        raise DamagedFile(
+            f"The stored weights do not fit the unit's model: {odd[0]} has the shape "
+            f"{given.get(odd[0])}, not {shapes.get(odd[0])}."
+        )
+    if not all(np.isfinite(array).all() for array in arrays.values() if array.dtype.kind == "f"):
+        raise DamagedFile("The stored weights are not finite numbers.")
     with torch.no_grad():
-        for name, parameter in model.named_parameters():
+        for name, parameter in parameters.items():
             parameter.copy_(torch.from_numpy(arrays[name]))
 
 
