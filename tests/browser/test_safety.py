@@ -3,8 +3,24 @@
 import json
 
 import pytest
+import torch
 
-from attnscope import write_report
+from attnscope import heatmap, write_report
+from attnscope.data.batch import Example, collate
+from attnscope.data.vocabulary import Vocabulary
+from attnscope.report.notebook import View
+from attnscope.scores.score import Score
+
+# What every JavaScript object seems to have.
+INHERITED = [
+    "constructor",
+    "toString",
+    "valueOf",
+    "hasOwnProperty",
+    "isPrototypeOf",
+    "__proto__",
+    "__defineGetter__",
+]
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -22,13 +38,25 @@ HOSTILE = [
     "x" * 10_000,
     '=HYPERLINK("http://evil.example")',
     "http://evil.example/pixel.png",
+    *INHERITED,
+    "half \ud800 of a pair",
 ]
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("hostile")
+    return write_hostile(
+        tmp_path_factory.mktemp("hostile"), "snell/fig33<img src=x onerror=alert(1)>"
+    )
 
+
+@pytest.fixture(scope="module")
+def inherited(tmp_path_factory):
+    """A report in which the recipe, too, has such a name."""
+    return write_hostile(tmp_path_factory.mktemp("inherited"), "constructor/__proto__")
+
+
+def write_hostile(folder, recipe):
     def row(name, dataset, value, axes, found=None):
         return {
             "name": name, "dataset": dataset, "split": HOSTILE[0], "axes": axes,
@@ -61,7 +89,7 @@ def hostile(tmp_path_factory):
     ]
     numbers = [row(w, w, 1.0, {w: w}, {w: w}) for w in HOSTILE]
     result = {
-        "schema": 1, "recipe": "snell/fig33<img src=x onerror=alert(1)>", "scale": "full",
+        "schema": 1, "recipe": recipe, "scale": "full",
         "config": {w: w for w in HOSTILE}, "environment": {"device": HOSTILE[0]}, "seconds": 1,
         "measurements": [*numbers, *cells, *points, *spoken], "units": HOSTILE,
     }  # fmt: skip
@@ -93,6 +121,68 @@ def test_nothing_runs_and_nothing_is_asked(opened, hostile):
     assert watched.dialogs == []
     assert watched.asked == []
     assert watched.said == []
+
+
+def test_words_that_every_object_has_take_nothing_away(opened, inherited):
+    watched = opened()
+    page = watched.open(inherited)
+    page.evaluate("document.querySelectorAll('details').forEach((each) => (each.open = true))")
+    shown = page.inner_text("#overview")
+    for word in INHERITED:
+        assert shown.count(word) >= 4, word  # name, data set, axis, configuration
+    page.click("#tab-trajectories")
+    expect(page.locator("#trajectories canvas").first).to_be_visible()
+    for word in INHERITED:
+        page.fill("#search", word)
+        expect(page.locator("#trajectories .said")).to_have_text("1 point found")
+    page.click("#tab-attention")
+    expect(page.locator(".maps canvas").first).to_be_visible()
+    text = page.inner_text(".sentences")
+    assert all(word in text for word in INHERITED)
+    assert watched.said == []
+
+
+@pytest.fixture(scope="module")
+def hostile_score():
+    """A score whose words, name and title are hostile."""
+    inputs = Vocabulary(tuple(HOSTILE))
+    ids = list(range(len(HOSTILE)))
+    batch = collate([Example(0, ids, ids, ids)])
+    values = torch.full((1, len(ids), len(ids)), 0.5)
+    return Score(HOSTILE[0], values, batch.input_mask, batch, inputs, inputs)
+
+
+@pytest.mark.parametrize("shown", ["page", "notebook", "svg"])
+def test_heat_map_is_a_picture_of_words_and_nothing_else(opened, hostile_score, tmp_path, shown):
+    drawn = heatmap(hostile_score, title=HOSTILE[0])
+    path = drawn.save(tmp_path / ("map.svg" if shown == "svg" else "map.html"))
+    if shown == "notebook":
+        path = tmp_path / "notebook.html"
+        path.write_text(f"<!doctype html><title>n</title>{drawn._repr_html_()}", encoding="utf8")
+    watched = opened()
+    watched.page.goto(path.as_uri())
+    frame = watched.page.frames[-1]
+    text = frame.locator("svg").text_content()
+    assert "</script><script>" in text
+    assert "constructor" in text
+    assert frame.locator("script, img, iframe, foreignObject, a").count() == 0
+    assert frame.locator("rect").count() > len(HOSTILE) ** 2
+    assert watched.page.evaluate("window.ran") is None
+    assert (watched.dialogs, watched.asked, watched.said) == ([], [], [])
+
+
+def test_notebook_view_of_hostile_runs_is_as_quiet(opened, hostile, tmp_path):
+    frame = View(hostile.read_text(encoding="utf8"))._repr_html_()
+    path = tmp_path / "notebook.html"
+    path.write_text(f"<!doctype html><title>n</title>{frame}", encoding="utf8")
+    watched = opened()
+    watched.page.goto(path.as_uri())
+    inner = watched.page.frame_locator("iframe")
+    expect(inner.locator("#overview .recipe")).to_be_visible()
+    inner.locator("#tab-attention").click()
+    expect(inner.locator(".maps canvas").first).to_be_visible()
+    assert watched.page.evaluate("window.ran") is None
+    assert (watched.dialogs, watched.asked, watched.said) == ([], [], [])
 
 
 def test_markup_is_shown_as_text(opened, hostile):

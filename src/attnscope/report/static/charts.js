@@ -53,7 +53,7 @@ export async function chart(element, spec, describe) {
 
 export function facts(pairs) {
   return Object.entries(pairs).map(([name, value]) =>
-    el("div", {}, `${name}: `, el("bdi", {}, typeof value === "number" ? number(value) : short(String(value), 60))),
+    el("div", {}, `${name}: `, el("bdi", {}, typeof value === "number" ? number(value) : short(String(value).replace(/\u2060$/, ""), 60))),
   );
 }
 
@@ -92,9 +92,14 @@ export function curveSpec(rows, series, now) {
   };
 }
 
+// Vega keeps groups in plain objects: a name that every object has gets a mark that cannot be seen.
+function named(text) {
+  return text in Object.prototype ? `${text}\u2060` : text;
+}
+
 // Points with a label, a group and two coordinates; those that are searched for are named.
 export function pointSpec(plane, colours) {
-  const rows = plane.points.map(([label, group, x, y], index) => ({ label: short(label, 40), group, x, y, index }));
+  const rows = plane.points.map(([label, group, x, y], index) => ({ label: named(short(label, 40)), group: named(String(group)), x, y, index }));
   const tints = ["#0072B2", "#DC3A12", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B1A28", "#8FAF62", "#5A5DF8", "#5F5F63"];
   const labels = [...new Set(rows.map((row) => row.label))];
   const groups = [...new Set(rows.map((row) => row.group))];

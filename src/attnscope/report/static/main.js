@@ -12,7 +12,15 @@ const TABS = ["overview", "attention", "trajectories"];
 const VIEWS = { attention: AttentionView, trajectories: TrajectoriesView };
 const views = {};
 const source = document.getElementById("data");
-let data = JSON.parse(source.textContent);
+let data = withoutPrototypes(JSON.parse(source.textContent));
+
+// Tables that names of others are looked up in have no entries but their own: a measurement may be
+// named "constructor" or "__proto__".
+function withoutPrototypes(value) {
+  const tables = [value.papers, value.symbols, value.scores, value.colours.named, value.glossary, ...Object.values(value.glossary)];
+  tables.forEach((table) => Object.setPrototypeOf(table, null));
+  return value;
+}
 
 function panel(name) {
   return document.getElementById(name);
@@ -85,7 +93,7 @@ function start() {
   footer();
   if ("live" in document.documentElement.dataset) {
     follow((news) => {
-      data = news;
+      data = withoutPrototypes(news);
       showOverview();
       for (const name of Object.keys(views)) views[name] = views[name].update(data);
     });
