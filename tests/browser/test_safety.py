@@ -78,7 +78,7 @@ def write_hostile(folder, recipe):
             "input_plane",
             HOSTILE[1],
             pc + i,
-            {"point": HOSTILE[0], "word": w, "number": i, "pc": pc},
+            {"point": w if w in INHERITED else HOSTILE[0], "word": w, "number": i, "pc": pc},
         )
         for i, w in enumerate(HOSTILE)
         for pc in (1, 2)

@@ -188,8 +188,8 @@ class _Drawing:
             x, y = self.left + (number + 0.65) * self.side, self.top - 6
             drawn.append(_text(x, y, _short(word), f' transform="rotate(-45 {x:g} {y})"', word))
         for number, word in enumerate(self.rows):
-            y = round(self.top + (number + 0.5) * self.side + 4, 1)
-            drawn.append(_text(self.left - 6, y, _short(word), ' text-anchor="end"', word))
+            below = self.top + (number + 0.5) * self.side + 4
+            drawn.append(_text(self.left - 6, below, _short(word), ' text-anchor="end"', word))
         return drawn
 
     def _cells(self) -> list[str]:
