@@ -1,8 +1,10 @@
 import http.client
 import json
+import os
 import shutil
 import socket
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -70,7 +72,25 @@ def test_no_file_is_served_by_its_name(server, path):
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:8000", "127.0.0.1.evil", "", "10.0.0.1"]
+    "host",
+    [
+        "evil.example",
+        "evil.example:8000",
+        "127.0.0.1.evil",
+        "",
+        "10.0.0.1",
+        "[::1].evil.com",
+        "[localhost]evil.com",
+        "[localhost]",
+        "127.0.0.1:80@evil.com",
+        "localhost:80:80",
+        "localhost:",
+        "localhost/",
+        "::1",
+        "[::1",
+        "localhost evil.com",
+        "127.0.0.1:123456",
+    ],
 )
 def test_another_host_is_refused(server, host):
     answer, _ = ask(server, "/data.json", Host=host)
@@ -88,6 +108,68 @@ def test_an_opened_interface_answers_to_numbers_and_its_own_name_alone(workspace
         assert opened.answers("localhost")
         assert not opened.answers("evil.example")
         assert opened.address.startswith("http://127.0.0.1:")
+
+
+@pytest.mark.parametrize("host", ["", " "])
+def test_empty_host_is_not_every_interface(workspace, host):
+    with pytest.raises(UsageError, match="--host is empty"):
+        serve(request_of(workspace), host=host, port=0)
+
+
+def test_two_hundred_connections_at_once_are_all_answered(server):
+    barrier = threading.Barrier(200)
+    statuses = []
+
+    def visit():
+        barrier.wait()
+        statuses.append(ask(server, "/nothing")[0].status)
+
+    threads = [threading.Thread(target=visit) for _ in range(200)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert statuses == [404] * 200
+
+
+def test_connections_that_never_ask_are_ended_and_others_answered(server):
+    silent = [socket.create_connection(server.server_address) for _ in range(80)]
+    names = {connection.getsockname() for connection in silent}
+    statuses = []
+    visitor = threading.Thread(target=lambda: statuses.append(ask(server, "/nothing")[0].status))
+    visitor.start()
+    while visitor.is_alive():
+        for connection in list(server._open):
+            with suppress(OSError):  # It is closed already.
+                if connection.getpeername() in names:
+                    server._open[connection] = float("-inf")
+        visitor.join(0.02)
+    assert statuses == [404]
+    for connection in silent:
+        connection.close()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["snell/fig9/result.json", "snell/fig3/figures/x.svg", "units/other/config.json"],
+)
+@pytest.mark.parametrize("kind", ["fifo", "damaged", "folder", "huge"])
+def test_what_is_not_a_sound_file_is_left_out_and_the_rest_served(server, workspace, name, kind):
+    path = workspace / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "huge":
+        with open(path, "wb") as stream:
+            stream.truncate(2**40)
+    else:
+        path.write_bytes(b'{"schema": 1, "recipe": ["\xff')
+    (path.parent / "environment.json").write_text("{}")
+    answer, body = ask(server, "/data.json")
+    assert answer.status == 200
+    assert json.loads(body)["runs"]
 
 
 def test_writing_is_refused(server):

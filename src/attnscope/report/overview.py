@@ -11,7 +11,7 @@ from typing import Any
 from attnscope.claims.catalogue import catalogue
 from attnscope.claims.verdicts import Judged
 from attnscope.claims.wording import number, told
-from attnscope.errors import AttnscopeError
+from attnscope.errors import AttnscopeError, UnreadableFile
 from attnscope.recipes.measures import measures_of, paper_measures
 from attnscope.recipes.recipe import RecipeModule, command_of, module_of
 from attnscope.recipes.registry import entries, notes_on_missing
@@ -19,6 +19,7 @@ from attnscope.recipes.verdicts import judge
 from attnscope.report.folders import FoundResult, inside
 from attnscope.report.scenes import cut, packed
 from attnscope.report.symbols import in_letters, measure_words
+from attnscope.runs.files import read_file
 from attnscope.runs.measures import Measures, measure_of
 from attnscope.runs.result import Measurement, Result, headline
 
@@ -122,10 +123,12 @@ def figures_of(found: FoundResult, notices: list[str]) -> list[dict[str, Any]]:
     for path in sorted((found.folder / "figures").glob("*.svg")):
         if not inside(path, found.folder):
             notices.append(f"{path} lies outside {found.folder}: it is left out.")
-        elif path.stat().st_size > _MOST_FIGURE:
-            notices.append(f"{path} is too large for the page; open the file itself.")
+            continue
+        try:
+            drawing = read_file(path, _MOST_FIGURE)
+        except UnreadableFile as error:
+            notices.append(f"{error} The figure is left out.")
         else:
-            drawing = path.read_bytes()
             figures.append({"name": path.stem, "svg": packed(drawing), "size": size_of(drawing)})
     return figures
 

@@ -2,14 +2,19 @@
 
 No file is served by its name. There are two addresses, the page and its data, both made from the
 given folders; everything else is not found. A request must name this machine as its host, so that
-no other site can read the page through a name of its own that leads here.
+no other site can read the page through a name of its own that leads here. Connections are bounded
+in number and in time.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import re
+import socket
 import threading
+import time
 from collections.abc import Iterable
+from contextlib import suppress
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,6 +26,10 @@ from attnscope.report.payload import Request, payload
 from attnscope.runs.workspace import PLACES, RESULTS
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_MOST_CONNECTIONS = 64
+_MOST_SECONDS = 60.0  # of one connection, however slowly its other end reads or writes
+# A name or a number, and a port: no user, no second name behind a bracket.
+_HOST = re.compile(r"(?:\[([0-9a-fA-F:.]{2,45})\]|([0-9A-Za-z._-]{1,253}))(?::[0-9]{1,5})?")
 # Files whose change means news, as patterns inside a folder.
 _WATCHED = (
     "units/*/log.jsonl",
@@ -83,36 +92,67 @@ class Server(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    request_queue_size = 512
 
     def __init__(self, report: Report, host: str = "127.0.0.1", port: int = 0) -> None:
         self.report, self.host = report, host
+        self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
+        self._open: dict[socket.socket, float] = {}
+        if not host.strip():
+            raise UsageError("--host is empty; give an address, such as 127.0.0.1 or 0.0.0.0.")
+        if ":" in host:
+            self.address_family = socket.AF_INET6
         try:
             super().__init__((host, port), _Handler)
-        except (OSError, OverflowError) as error:
+        except (OSError, OverflowError, ValueError) as error:
             raise UsageError(
                 f"Cannot serve on {host}:{port}: {error}; choose another port."
             ) from error
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread; where too many are at work, wait for one, the slowest ended first."""
+        while not self._free.acquire(timeout=0.2):
+            self._end_overdue()
+        self._open[request] = time.monotonic()
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """Close a connection and free its place."""
+        super().shutdown_request(request)
+        if self._open.pop(request, None) is not None:
+            self._free.release()
+
+    def service_actions(self) -> None:
+        """End connections that take too long."""
+        self._end_overdue()
+
+    def _end_overdue(self) -> None:
+        now = time.monotonic()
+        for request, begun in list(self._open.items()):
+            if now - begun > _MOST_SECONDS:
+                with suppress(OSError):
+                    request.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Leave a connection that broke off without a word: its other end is gone."""
+
     @property
     def address(self) -> str:
-        """What to open in a browser."""
-        name = "127.0.0.1" if self.host == "0.0.0.0" else self.host
-        return f"http://{name}:{self.server_address[1]}/"
+        """The address to open in a browser."""
+        name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"http://{f'[{name}]' if ':' in name else name}:{self.server_address[1]}/"
 
     def answers(self, host: str | None) -> bool:
-        """Tell whether a request's Host header names this machine."""
-        name = _name(host or "")
+        """Return whether a request's Host header names this machine."""
+        match = _HOST.fullmatch(host or "")
+        if match is None or (match[1] and not _is_number(match[1])):
+            return False
+        name = (match[1] or match[2]).lower()
         if name in (*_LOOPBACK, self.host.lower()):
             return True
         # Someone who opened another interface reaches it by its number: a number cannot be
         # pointed elsewhere, as a name can.
         return self.host not in _LOOPBACK and _is_number(name)
-
-
-def _name(host: str) -> str:
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower()
 
 
 def _is_number(name: str) -> bool:
@@ -144,7 +184,12 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 self._send(404, "text/plain", b"There is nothing here.\n")
         except AttnscopeError as error:
-            self._send(500, "text/plain", f"{error}\n".encode())
+            self._send(500, "text/plain", f"{error}\n".encode("utf8", "replace"))
+        except (ConnectionError, TimeoutError):
+            raise
+        except Exception as error:  # Whatever a folder holds, the next request is answered.
+            told = f"The report cannot be made ({type(error).__name__}).\n"
+            self._send(500, "text/plain", told.encode())
 
     do_HEAD = do_GET
 
