@@ -55,7 +55,7 @@ class Moments:
 
         def watched_open(path: Any, mode: str = "r", *rest: Any, **named: Any) -> Any:
             stream = open_(path, mode, *rest, **named)
-            return _Halves(stream, self) if "w" in mode and self._ours(path) else stream
+            return _Halves(stream, self) if set(mode) & set("wx") and self._ours(path) else stream
 
         os.fsync = watched_fsync  # type: ignore[assignment]
         builtins.open = io.open = watched_open  # type: ignore[assignment]

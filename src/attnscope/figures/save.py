@@ -6,11 +6,9 @@ is not installed there is a notice instead of a figure: numbers never depend on 
 
 from __future__ import annotations
 
-import base64
 import importlib.util
 import io
 import re
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -57,12 +55,6 @@ def svg(chart: Any) -> bytes:
     drawing = io.StringIO()
     _themed(chart).save(drawing, format="svg")
     return _renumbered(drawing.getvalue()).encode()
-
-
-def image_html(chart: Any, label: str) -> str:
-    """Return a chart as an HTML image that carries its own SVG, for notebooks."""
-    data = base64.b64encode(svg(chart)).decode()
-    return f'<img alt="{escape(label)}" src="data:image/svg+xml;base64,{data}">'
 
 
 def _themed(chart: Any) -> Any:

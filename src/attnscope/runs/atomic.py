@@ -29,7 +29,7 @@ def write_bytes(path: Path, content: bytes) -> None:
     Only regular files are replaced: a link, a device or a FIFO of that name is refused.
     """
     try:
-        _make_folder(path.parent)
+        make_folder(path.parent)
         _refuse_other_kinds(path)
         aside = path.with_name(f"{ASIDE}{os.getpid()}-{_short(path.name)}")
         try:
@@ -48,11 +48,11 @@ def write_bytes(path: Path, content: bytes) -> None:
         ) from error
 
 
-def _make_folder(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
     """Make a folder and those above it, each of them on the disk before the next."""
     if folder.is_dir():
         return
-    _make_folder(folder.parent)
+    make_folder(folder.parent)
     folder.mkdir(exist_ok=True)
     sync_folder(folder.parent)
 

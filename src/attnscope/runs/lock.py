@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from attnscope.errors import UnitLocked, WorkspaceError
+from attnscope.runs.atomic import make_folder
 
 # A link is not followed, and a FIFO in the place of the lock does not block.
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -46,7 +47,7 @@ def _sign(descriptor: int) -> None:
 
 def _opened(path: Path) -> int:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         descriptor = os.open(path, _FLAGS, 0o666)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)

@@ -22,7 +22,6 @@ from torch import Tensor
 from attnscope.data.batch import Batch, by_row
 from attnscope.errors import UsageError
 from attnscope.figures.heatmap import heatmap
-from attnscope.figures.save import figures_available, image_html
 from attnscope.models.intervention import AttentionRule
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.runs.atomic import write_bytes
@@ -63,9 +62,7 @@ class Score:
 
     def _repr_html_(self) -> str | None:
         """Show the first example as a heat map in a notebook."""
-        if figures_available() is not None or not len(self.batch):
-            return None
-        return image_html(heatmap(self), repr(self))
+        return heatmap(self)._repr_html_() if len(self.batch) else None
 
     @property
     def target_mask(self) -> Bool[Tensor, "batch out"]:
