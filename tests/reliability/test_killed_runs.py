@@ -80,6 +80,7 @@ def test_kill_at_every_write_leaves_complete_files_and_a_run_that_goes_on(
 ):
     for at in range(part, len(small.moments), 4):
         workspace = tmp_path / str(at)
+        workspace.mkdir()
         small.kill(workspace, at)
         contents(workspace)
         small.finish(workspace)
