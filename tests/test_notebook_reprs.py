@@ -11,6 +11,7 @@ import torch
 
 import attnscope
 from attnscope.data.vocabulary import Vocabulary
+from attnscope.runs.result import Measurement, Result
 from attnscope.scores.score import Score
 from attnscope.training.trained_unit import TrainedUnit
 
@@ -60,3 +61,26 @@ def test_a_heat_map_of_hostile_words_is_text_alone_and_asks_no_network(score: Sc
     assert "<script" not in drawing
     assert "<img" not in drawing
     assert not re.search(r'(href|src)="http', drawing)
+
+
+def a_result(*names: str) -> Result:
+    rows = tuple(Measurement(name=name, dataset="sst", value=0.5, low=0.4, n=3) for name in names)
+    return Result(
+        recipe="snell/fig3", scale="quick", config={}, environment={}, seconds=1, measurements=rows
+    )
+
+
+def test_a_result_is_one_line_and_in_a_notebook_its_table() -> None:
+    result = a_result("accuracy", "loss")
+    line = "Result('snell/fig3', scale='quick', measurements=2, pictures=0)"
+    assert repr(result) == str(result) == line
+    table = result._repr_html_()
+    assert table.count("<tr>") == 3
+    assert "<td>accuracy</td><td>sst</td>" in table
+    assert "38 more in .measurements" in a_result(*map(str, range(78)))._repr_html_()
+
+
+def test_names_in_a_result_are_text_and_never_markup() -> None:
+    table = a_result("<script>alert(1)</script>")._repr_html_()
+    assert "<script" not in table
+    assert "&lt;script&gt;" in table

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from attnscope.errors import UsageError, WorkspaceError
 from attnscope.runs.atomic import read_json, write_json
+from attnscope.runs.html_table import html_table
 from attnscope.runs.measurement import Measurement, headline, measured, select
 from attnscope.runs.pictures import Curve, Matrix, Picture, Plane, Point, Record
 
@@ -51,6 +52,16 @@ class Result(BaseModel):
     measurements: tuple[Measurement, ...]
     pictures: tuple[Picture, ...] = ()
     units: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        counts = f"measurements={len(self.measurements)}, pictures={len(self.pictures)}"
+        return f"Result({self.place!r}, scale={self.scale!r}, {counts})"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        """Show the measurements as a table in a notebook."""
+        return html_table(f"{self.place} ({self.scale})", self.measurements)
 
     @model_validator(mode="after")
     def _each_picture_once(self) -> Result:
