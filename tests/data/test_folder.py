@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from attnscope.data.folder import Aligned, CorpusError, CorpusFolder, Labelled, Pair
+from attnscope.data.folder import Aligned, CorpusError, CorpusFolder, LabelledRecord, Pair
 
 TEXTS = ["a fine film", "dull , dull", "Straße ’t — ok", "not bad at all", "I slept", "wow"]
 LABELS = [1, 0, 1, 1, 0, 1]
@@ -46,7 +46,7 @@ SOUND = {
     "aligned": {"train.jsonl": json_lines(LINKED)},
 }
 RECORDS: dict[str, list[Any]] = {
-    "labelled": [Labelled(**row) for row in ROWS],
+    "labelled": [LabelledRecord(**row) for row in ROWS],
     "parallel": [Pair(de, en) for de, en in zip(DE, EN, strict=True)],
     "aligned": [
         Aligned(

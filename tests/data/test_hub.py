@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from attnscope.data import hub
-from attnscope.data.folder import CorpusError, CorpusFolder, Labelled, Pair
+from attnscope.data.folder import CorpusError, CorpusFolder, LabelledRecord, Pair
 from attnscope.data.known import definition, locate
 from attnscope.errors import UsageError
 
@@ -51,8 +51,8 @@ def test_a_labelled_corpus_becomes_a_folder_that_is_found_by_name(serve, cache: 
     folder = locate(definition("imdb"))
     assert folder.labels == ("negative", "positive")
     assert folder.labelled("test") == [
-        Labelled("test-0", 1, "fine\n\nfilm"),
-        Labelled("test-1", 0, "dull"),
+        LabelledRecord("test-0", 1, "fine\n\nfilm"),
+        LabelledRecord("test-1", 0, "dull"),
     ]
 
 
@@ -83,7 +83,7 @@ def test_a_local_copy_is_read_in_place_of_the_hub(serve, tmp_path: Path):
 
     serve(load)
     folder = hub.fetch("imdb", source=tmp_path / "copy")
-    assert CorpusFolder.open(folder).labelled("test") == [Labelled("test-0", 0, "test")]
+    assert CorpusFolder.open(folder).labelled("test") == [LabelledRecord("test-0", 0, "test")]
 
 
 def test_a_missing_extra_is_one_sentence_with_the_command(monkeypatch: pytest.MonkeyPatch):

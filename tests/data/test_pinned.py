@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from attnscope.data import pinned
-from attnscope.data.folder import Aligned, CorpusError, CorpusFolder, Labelled, Pair
+from attnscope.data.folder import Aligned, CorpusError, CorpusFolder, LabelledRecord, Pair
 from attnscope.data.pinned import BASE, FetchError, Pin, fetch, pins
 from attnscope.errors import UsageError
 
@@ -291,15 +291,15 @@ def test_sst_trees_become_five_classes_and_two_without_the_neutral(server: Serve
     binary, fine = fetch("sst", base=server.base, pinned=serve(server, "sst", raw))
     assert (binary.name, fine.name) == ("sst_binary", "sst_fine")
     assert CorpusFolder.open(fine).labelled("dev") == [
-        Labelled("dev-0", 4, "A fine 8\u00a01/2"),
-        Labelled("dev-1", 2, "So so"),
-        Labelled("dev-2", 0, "( awful and/or )"),
-        Labelled("dev-3", 1, "Dull ."),
+        LabelledRecord("dev-0", 4, "A fine 8\u00a01/2"),
+        LabelledRecord("dev-1", 2, "So so"),
+        LabelledRecord("dev-2", 0, "( awful and/or )"),
+        LabelledRecord("dev-3", 1, "Dull ."),
     ]
     assert CorpusFolder.open(binary).labelled("dev") == [
-        Labelled("dev-0", 1, "A fine 8\u00a01/2"),
-        Labelled("dev-2", 0, "( awful and/or )"),
-        Labelled("dev-3", 0, "Dull ."),
+        LabelledRecord("dev-0", 1, "A fine 8\u00a01/2"),
+        LabelledRecord("dev-2", 0, "( awful and/or )"),
+        LabelledRecord("dev-3", 0, "Dull ."),
     ]
     assert CorpusFolder.open(binary).labels == ("negative", "positive")
 
@@ -309,8 +309,8 @@ def test_ag_news_is_the_test_part_alone_and_says_so(server: Server):
     (folder,) = fetch("ag_news", base=server.base, pinned=serve(server, "ag_news", raw))
     assert folder.name == "ag_news_test"
     assert CorpusFolder.open(folder).labelled("test") == [
-        Labelled("test-0", 2, 'Shares " fell'),
-        Labelled("test-1", 0, " War, again"),
+        LabelledRecord("test-0", 2, 'Shares " fell'),
+        LabelledRecord("test-1", 0, " War, again"),
     ]
     differs = json.loads((folder / "meta.json").read_text())["differs"]
     assert "the training part is not pinned" in differs

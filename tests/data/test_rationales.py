@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnscope.data.folder import CorpusError, CorpusFolder, Labelled
+from attnscope.data.folder import CorpusError, CorpusFolder, LabelledRecord
 from attnscope.data.rationales import annotated, marked_tokens
 from attnscope.data.text import open_text
 from attnscope.data.tokens import TOKENISERS
@@ -41,8 +41,8 @@ def source(path: Path, **settings: Any) -> Any:
     return open_text(folder(path), classification={"min_count": 1} | settings)
 
 
-def record(text: str, *spans: tuple[int, int]) -> Labelled:
-    return Labelled("a", 0, text, spans)
+def record(text: str, *spans: tuple[int, int]) -> LabelledRecord:
+    return LabelledRecord("a", 0, text, spans)
 
 
 def test_a_mark_lies_on_every_token_inside_its_words():

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from attnscope.data.folder import CorpusError, Labelled, Pair
-from attnscope.data.known import CorpusDefinition, Part, definition, definitions
+from attnscope.data.folder import CorpusError, LabelledRecord, Pair
+from attnscope.data.known import CorpusDefinition, CorpusPart, definition, definitions
 from attnscope.data.selection import check, select
 from attnscope.data.tokens import TOKENISERS
 from attnscope.errors import UsageError
@@ -53,9 +53,9 @@ def test_classes_are_renumbered_and_the_others_counted(data: Path):
     stars(data / "s", train=rows, test=rows[1:])
     chosen = select(asked(classes=BINARY), str.split)
     assert chosen.train == (
-        Labelled("train0", 0, "a"),
-        Labelled("train1", 0, "b"),
-        Labelled("train3", 1, "d"),
+        LabelledRecord("train0", 0, "a"),
+        LabelledRecord("train1", 0, "b"),
+        LabelledRecord("train3", 1, "d"),
     )
     assert [row.label for row in chosen.val] == [0, 1]
     assert chosen.labels == ("low", "high")
@@ -95,9 +95,9 @@ def test_a_test_part_is_selected_like_the_others_and_moves_the_digest(data: Path
 
 
 PARTS = (
-    ("val", Part(of=("train", "test"), size=10)),
-    ("test", Part(of=("train", "test"), size=6)),
-    ("train", Part(of=("train", "test"))),
+    ("val", CorpusPart(of=("train", "test"), size=10)),
+    ("test", CorpusPart(of=("train", "test"), size=6)),
+    ("train", CorpusPart(of=("train", "test"))),
 )
 
 
@@ -116,7 +116,7 @@ def test_drawn_parts_have_their_sizes_and_share_no_text(data: Path):
 def test_drawn_parts_have_each_class_by_its_share(data: Path):
     rows = [(0, f"a{place}") for place in range(75)] + [(1, f"b{place}") for place in range(25)]
     stars(data / "s", train=rows, test=[(0, "unused")])
-    drawn = (("val", Part(of=("train",), size=20)), ("train", Part(of=("train",))))
+    drawn = (("val", CorpusPart(of=("train",), size=20)), ("train", CorpusPart(of=("train",))))
     chosen = select(asked(val="val", drawn=drawn, validation_limit=None), str.split)
     assert [sum(row.label == label for row in chosen.val) for label in (0, 1)] == [15, 5]
     assert len(chosen.train) == 80

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnscope.data.corpus import GrammarSentiment
-from attnscope.data.passes import training_batches
+from attnscope.data.corpus import GrammarSentiment, training_batches
 from attnscope.data.polarity_texts import PolarityTexts
 from attnscope.data.tasks import KeywordTask
 from attnscope.data.token_groups import GroupRule, corpus_counts

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
         alignment_error as alignment_error,
         alignment_precision as alignment_precision,
         alignment_recall as alignment_recall,
+        read_pharaoh as read_pharaoh,
+        to_pharaoh as to_pharaoh,
     )
     from attnscope.analysis.alignment_terms import (
         AlignmentTerms as AlignmentTerms,
@@ -32,10 +34,15 @@ if TYPE_CHECKING:
         fragility_intervals as fragility_intervals,
     )
     from attnscope.analysis.imitation import compare_with_base as compare_with_base
-    from attnscope.analysis.information import label_information as label_information
+    from attnscope.analysis.information import (
+        Information as Information,
+        label_information as label_information,
+        mutual_information as mutual_information,
+    )
     from attnscope.analysis.intervals import (
         Interval as Interval,
         crossed_interval as crossed_interval,
+        independent_difference_interval as independent_difference_interval,
         mean_interval as mean_interval,
         paired_difference_interval as paired_difference_interval,
         rate_interval as rate_interval,

@@ -75,7 +75,7 @@ SAMPLES: dict[str, Callable[[Counts, int, int], Types]] = {
 
 
 @dataclass(frozen=True)
-class Occurrences:
+class EncodedOccurrences:
     """Occurrences of word types, on the CPU: what entered the encoder and what came out of it.
 
     Attributes
@@ -101,7 +101,7 @@ def occurrences(
     limit: int = OCCURRENCES,
     seed: int = 0,
     positions: int = POSITIONS,
-) -> Occurrences:
+) -> EncodedOccurrences:
     """Collect embeddings and states of some word types, at most ``limit`` of them, drawn evenly.
 
     Parameters
@@ -127,7 +127,7 @@ def occurrences(
         arrays = (part.inputs, embeddings, states)
         rows.append(tuple(array[chosen].cpu() for array in arrays))
     words, embeddings, states = (torch.cat(column) for column in zip(*rows, strict=True))
-    return Occurrences(words, embeddings, states, found)
+    return EncodedOccurrences(words, embeddings, states, found)
 
 
 def _taken(

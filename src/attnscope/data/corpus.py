@@ -24,6 +24,8 @@ from attnscope.data.vocabulary import Vocabulary
 from attnscope.errors import UsageError
 
 _SPECIALS = (PAD, BOS, EOS)
+# Input positions of a batch, padding included.
+_POSITIONS = 2**15
 
 
 class Corpus(Source):
@@ -100,6 +102,26 @@ def _order(seed: int, epoch: int, count: int) -> np.ndarray:
 @lru_cache(maxsize=32)
 def _turns(seed: int, pool: int, bucket: int) -> list[int]:
     return torch.randperm(bucket, generator=generator("turns", seed, pool)).tolist()
+
+
+@lru_cache(maxsize=2)
+def training_batches(source: Corpus, positions: int = _POSITIONS) -> tuple[Batch, ...]:
+    """Return all training examples in batches, the longest first; cached for later evaluations.
+
+    Parameters
+    ----------
+    source
+        The corpus.
+    positions
+        How many input positions a batch may have, padding included; it has at least one example.
+    """
+    examples = sorted(source.training_examples, key=lambda e: len(e.inputs), reverse=True)
+    batches, start = [], 0
+    while start < len(examples):
+        size = max(1, positions // max(len(examples[start].inputs), 1))
+        batches.append(collate(examples[start : start + size]))
+        start += size
+    return tuple(batches)
 
 
 class GrammarTranslation(Corpus):
@@ -187,5 +209,5 @@ class GrammarSentiment(Corpus):
         """400 sentences, none of them in the training part."""
         return [self._example(text) for text in grammar.sentiment_corpus()["val"]]
 
-    def _example(self, text: grammar.LabelledText) -> Example:
+    def _example(self, text: grammar.LabelledSentence) -> Example:
         return Example(text.id, self.input_words.encode([*text.tokens, EOS]), [0], [text.label])

@@ -15,11 +15,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attnscope.data.cache import cache_folder
 from attnscope.data.folder import LANGUAGE, META, CorpusError
 from attnscope.errors import UsageError, suggestion
 
 MADE = "attnscope.write_corpus"
+
+
+def cache_folder() -> Path:
+    """Return ``$ATTNSCOPE_CACHE``, or attnscope's part of the user's cache folder."""
+    given = os.environ.get("ATTNSCOPE_CACHE")
+    if given:
+        return Path(given)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnscope"
 
 
 def corpora_folder() -> Path:

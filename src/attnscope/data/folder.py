@@ -33,7 +33,7 @@ class CorpusError(AttnscopeError):
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledRecord:
     """A text and its class, an index into the labels.
 
     ``rationales`` are spans [start, end) over ``text.split()`` that a person has marked as reasons
@@ -128,7 +128,7 @@ class CorpusFolder:
         name = os.path.basename(os.path.abspath(path))
         return cls(path, name, kind, labels, languages, splits, _sizes(meta))
 
-    def labelled(self, split: str) -> list[Labelled]:
+    def labelled(self, split: str) -> list[LabelledRecord]:
         """Read a split of labelled text."""
         self._require("classification", "labelled text")
         path = self._file(split, "jsonl")
@@ -141,7 +141,7 @@ class CorpusFolder:
             if not 0 <= label < len(self.labels):
                 raise _bad(path, line, f"label {label} is out of range; {self._told_labels()}")
             text = _text(path, line, row, "text")
-            texts.append(Labelled(id, label, text, _spans(path, line, row, text)))
+            texts.append(LabelledRecord(id, label, text, _spans(path, line, row, text)))
         return texts
 
     def pairs(self, split: str, source: str, target: str) -> list[Pair]:

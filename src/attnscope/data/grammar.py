@@ -20,7 +20,7 @@ _Example = TypeVar("_Example")
 
 
 @dataclass(frozen=True)
-class LabelledText:
+class LabelledSentence:
     """One review: its tokens and its label (1 positive, 0 negative)."""
 
     id: int
@@ -42,14 +42,14 @@ class SentencePair:
     alignment: tuple[tuple[int, int], ...]
 
 
-def sentiment_examples(count: int, seed: int) -> list[LabelledText]:
+def sentiment_examples(count: int, seed: int) -> list[LabelledSentence]:
     """Draw ``count`` reviews, no text twice; the same ones on every machine.
 
     Labels are fair coins. All polar words of a clause share its polarity, a ``not`` turns them
     round, and in a sentence of two opposed clauses the main clause decides.
     """
     reviews = _distinct(count, draw_review, seed)
-    return [LabelledText(n, *review) for n, review in enumerate(reviews)]
+    return [LabelledSentence(n, *review) for n, review in enumerate(reviews)]
 
 
 def translation_examples(count: int, seed: int) -> list[SentencePair]:
@@ -61,7 +61,7 @@ def translation_examples(count: int, seed: int) -> list[SentencePair]:
     return [SentencePair(n, *pair) for n, pair in enumerate(pairs)]
 
 
-def sentiment_corpus() -> dict[str, list[LabelledText]]:
+def sentiment_corpus() -> dict[str, list[LabelledSentence]]:
     """The sentiment corpus: ``train`` (2000) and ``val`` (400).
 
     Both are cut from one stream without repetition, so no text is in two splits.
@@ -81,7 +81,7 @@ def translation_corpus() -> dict[str, list[SentencePair]]:
 
 
 @cache
-def _sentiment_stream() -> tuple[LabelledText, ...]:
+def _sentiment_stream() -> tuple[LabelledSentence, ...]:
     return tuple(sentiment_examples(2400, seed=0))
 
 

@@ -9,25 +9,30 @@ from __future__ import annotations
 
 from random import Random
 
-from attnscope.data.choices import pick, words
+from attnscope.data.randomness import pick
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
 
 _POLAR = {  # by label: negative words, positive words
     "QUALITY": (
-        words(
+        _words(
             "awful bad boring clumsy dreadful dull empty flat lazy messy noisy painful pointless "
             "shallow silly stale tedious terrible ugly weak"
         ),
-        words(
+        _words(
             "beautiful brilliant charming clever delightful elegant fresh funny good graceful "
             "gripping honest lovely moving splendid superb tender vivid witty wonderful"
         ),
     ),
     "FEEL": (
-        words("detest dislike hate loathe mock resent"),
-        words("admire adore enjoy love praise recommend"),
+        _words("detest dislike hate loathe mock resent"),
+        _words("admire adore enjoy love praise recommend"),
     ),
 }
-_THINGS = words(
+_THINGS = _words(
     "acting camera cast comedy dialogue drama ending film hero humour mystery opening pace plot "
     "romance script singing soundtrack story villain"
 )
@@ -49,10 +54,10 @@ _RULES: dict[str, tuple[str, ...]] = {
     "LEAD": ("",) * 6 + ("for the most part ,", "to be fair ,", "once again ,", "after all ,"),
     "PLACE": ("in the second half", "on a large screen", "of this KIND film", "at the cinema"),
     "PEOPLE": ("i", "we", "you", "they", "most critics", "my friends", "many parents"),
-    "DEGREE": words("very really truly quite rather so"),
-    "KIND": words("danish french korean local polish russian swedish turkish"),
-    "NEAR": words("busy distant nearby northern quiet small"),
-    "PERSON": words("doctor driver farmer painter soldier teacher waiter"),
+    "DEGREE": _words("very really truly quite rather so"),
+    "KIND": _words("danish french korean local polish russian swedish turkish"),
+    "NEAR": _words("busy distant nearby northern quiet small"),
+    "PERSON": _words("doctor driver farmer painter soldier teacher waiter"),
     "THING": _THINGS,
 }
 _NEVER_TWICE = frozenset(_THINGS).union(*_POLAR["QUALITY"], *_POLAR["FEEL"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from random import Random
 from typing import NamedTuple
 
-from attnscope.data.choices import pick, shuffled
+from attnscope.data.randomness import pick, shuffled
 
 
 class _Token:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnscope.data.choices import words
 from attnscope.data.corpus_writer import corpora_folder, json_lines, place_folder
 from attnscope.data.folder import CorpusError
 from attnscope.errors import UsageError, suggestion
@@ -62,12 +61,27 @@ CORPORA = {
     "newsgroups20": HubCorpus(
         "SetFit/20_newsgroups",
         _HALVES,
-        words(
-            "alt.atheism comp.graphics comp.os.ms-windows.misc comp.sys.ibm.pc.hardware "
-            "comp.sys.mac.hardware comp.windows.x misc.forsale rec.autos rec.motorcycles "
-            "rec.sport.baseball rec.sport.hockey sci.crypt sci.electronics sci.med sci.space "
-            "soc.religion.christian talk.politics.guns talk.politics.mideast talk.politics.misc "
-            "talk.religion.misc"
+        (
+            "alt.atheism",
+            "comp.graphics",
+            "comp.os.ms-windows.misc",
+            "comp.sys.ibm.pc.hardware",
+            "comp.sys.mac.hardware",
+            "comp.windows.x",
+            "misc.forsale",
+            "rec.autos",
+            "rec.motorcycles",
+            "rec.sport.baseball",
+            "rec.sport.hockey",
+            "sci.crypt",
+            "sci.electronics",
+            "sci.med",
+            "sci.space",
+            "soc.religion.christian",
+            "talk.politics.guns",
+            "talk.politics.mideast",
+            "talk.politics.misc",
+            "talk.religion.misc",
         ),
         differs="Messages may lack the headers, which the paper kept.",
     ),

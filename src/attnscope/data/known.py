@@ -27,7 +27,7 @@ GENERATED = ("grammar-sentiment", "grammar-translation")
 VALIDATION = ("val", "valid", "validation", "dev", "test")
 
 
-class Part(Settings):
+class CorpusPart(Settings):
     """A part of a corpus that is drawn at random from its splits, class by class.
 
     Parts are drawn in turn, and none has a text of another one.
@@ -88,7 +88,7 @@ class CorpusDefinition(Settings):
     train: str
     val: str
     test: str = ""
-    drawn: tuple[tuple[str, Part], ...] = ()
+    drawn: tuple[tuple[str, CorpusPart], ...] = ()
     classes: tuple[tuple[str, tuple[str, ...]], ...] = ()
     source: str = ""
     target: str = ""

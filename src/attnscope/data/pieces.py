@@ -13,7 +13,7 @@ from typing import Any
 
 import sentencepiece
 
-from attnscope.data.cache import cache_folder
+from attnscope.data.corpus_writer import cache_folder
 from attnscope.data.tokens import BOS, EOS, PAD, UNKNOWN
 from attnscope.data.vocabulary import Vocabulary
 from attnscope.errors import UsageError

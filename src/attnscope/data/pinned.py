@@ -24,8 +24,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from attnscope.data.cache import cache_folder
-from attnscope.data.corpus_writer import corpora_folder, json_lines, place_folder
+from attnscope.data.corpus_writer import cache_folder, corpora_folder, json_lines, place_folder
 from attnscope.data.folder import CorpusError
 from attnscope.errors import AttnscopeError, UsageError, suggestion
 from attnscope.runs.lock import locked

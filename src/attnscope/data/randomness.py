@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from random import Random
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+
+_Option = TypeVar("_Option")
 
 
 def seed_of(*key: str | int) -> int:
@@ -30,6 +33,17 @@ def seeded(*key: str | int) -> Iterator[None]:
         # Not torch.manual_seed, which reseeds every GPU too and does not restore it.
         torch.default_generator.manual_seed(seed_of(*key))
         yield
+
+
+def pick(rng: Random, options: tuple[_Option, ...]) -> _Option:
+    """Return one of the options, the same on every machine and in every version of Python."""
+    # Of all of Random's methods only random() is promised to stay the same across versions.
+    return options[int(rng.random() * len(options))]
+
+
+def shuffled(rng: Random, options: tuple[_Option, ...]) -> list[_Option]:
+    """Return the options in a random order."""
+    return [option for _, option in sorted((rng.random(), option) for option in options)]
 
 
 def counter_uniform(

@@ -18,7 +18,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from attnscope.data.batch import Batch, Example, collate
-from attnscope.data.folder import Labelled
+from attnscope.data.folder import LabelledRecord
 from attnscope.data.known import locate
 from attnscope.data.text import LabelledText, as_ids, tokeniser_named
 from attnscope.data.tokens import Tokeniser
@@ -89,7 +89,7 @@ def annotated(source: LabelledText, split: str) -> Annotated:
     return Annotated(batch, words, rationale, dict(left_out))
 
 
-def marked_tokens(record: Labelled, cut: Tokeniser) -> np.ndarray:
+def marked_tokens(record: LabelledRecord, cut: Tokeniser) -> np.ndarray:
     """Return for every token of a text whether it lies in a rationale.
 
     Parameters

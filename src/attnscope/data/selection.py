@@ -18,13 +18,13 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attnscope.data.folder import META, CorpusError, CorpusFolder, Labelled, Pair
+from attnscope.data.folder import META, CorpusError, CorpusFolder, LabelledRecord, Pair
 from attnscope.data.known import CorpusDefinition, definition, locate
 from attnscope.data.randomness import generator
 from attnscope.data.tokens import CLEANING, TOKENISERS
 from attnscope.errors import UsageError, suggestion
 
-R = TypeVar("R", Labelled, Pair)
+R = TypeVar("R", LabelledRecord, Pair)
 Words = Callable[[str], Sequence[str]]
 
 
@@ -53,7 +53,7 @@ class Selected(Generic[R]):
     digest: str
 
 
-def select(definition: CorpusDefinition, words: Words) -> Selected[Labelled] | Selected[Pair]:
+def select(definition: CorpusDefinition, words: Words) -> Selected[LabelledRecord] | Selected[Pair]:
     """Read a corpus and keep what its definition asks for.
 
     Parameters
@@ -85,7 +85,7 @@ def select(definition: CorpusDefinition, words: Words) -> Selected[Labelled] | S
 
     clean = CLEANING[definition.cleaning]
 
-    def labelled(split: str) -> list[Labelled]:
+    def labelled(split: str) -> list[LabelledRecord]:
         texts = folder.labelled(split)
         kept = [
             replace(text, label=new[text.label], text=clean(text.text))
@@ -219,11 +219,11 @@ def _renumbering(definition: CorpusDefinition, folder: CorpusFolder) -> dict[int
     return {old[name]: index for index, (_, names) in classes for name in names}
 
 
-def _digest(labels: tuple[str, ...], *parts: Iterable[Labelled | Pair]) -> str:
+def _digest(labels: tuple[str, ...], *parts: Iterable[LabelledRecord | Pair]) -> str:
     digest = hashlib.sha256(json.dumps(labels).encode())
     for part in parts:
         rows = [
-            (row.label, row.text) if isinstance(row, Labelled) else (row.source, row.target)
+            (row.label, row.text) if isinstance(row, LabelledRecord) else (row.source, row.target)
             for row in part
         ]
         digest.update(json.dumps(rows).encode())
@@ -306,6 +306,6 @@ def _counted(folder: CorpusFolder, split: str) -> Count:
     return Count(len(aligned), {"sure links": sure, "possible links": possible})
 
 
-def _per_class(records: Sequence[Labelled | Pair], labels: tuple[str, ...]) -> Count:
-    counts = Counter(row.label for row in records if isinstance(row, Labelled))
+def _per_class(records: Sequence[LabelledRecord | Pair], labels: tuple[str, ...]) -> Count:
+    counts = Counter(row.label for row in records if isinstance(row, LabelledRecord))
     return Count(len(records), {name: counts[index] for index, name in enumerate(labels)})

@@ -22,7 +22,7 @@ from pydantic import Field
 
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.corpus import Corpus, GrammarSentiment, GrammarTranslation
-from attnscope.data.folder import Labelled, Pair
+from attnscope.data.folder import LabelledRecord, Pair
 from attnscope.data.known import (
     GENERATED,
     CorpusDefinition,
@@ -42,7 +42,7 @@ from attnscope.runs.spec import read_settings
 OWN: dict[str, type[Corpus]] = dict(
     zip(GENERATED, (GrammarSentiment, GrammarTranslation), strict=True)
 )
-Record = TypeVar("Record", Labelled, Pair)
+Record = TypeVar("Record", LabelledRecord, Pair)
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class LabelledText(Text):
         return self.bucket_size
 
     @property
-    def loaded(self) -> Loaded[Labelled]:
+    def loaded(self) -> Loaded[LabelledRecord]:
         """The corpus in word ids."""
         return _load_labelled(self)
 
@@ -270,7 +270,7 @@ def checked(source: Text, tokens: str) -> Selected[Any]:
 
 
 @lru_cache(maxsize=3)
-def _load_labelled(source: LabelledText) -> Loaded[Labelled]:
+def _load_labelled(source: LabelledText) -> Loaded[LabelledRecord]:
     selected = checked(source, source.tokens)
     cut = tokeniser_named(source.tokens)
     beside = {"train": (), "all": (*selected.val, *selected.test)}[source.vocabulary]
@@ -282,7 +282,7 @@ def _load_labelled(source: LabelledText) -> Loaded[Labelled]:
 
     edged = _EDGES[source.edges]
 
-    def numbered(records: Sequence[Labelled]) -> list[Example]:
+    def numbered(records: Sequence[LabelledRecord]) -> list[Example]:
         return [
             Example(n, as_ids(words.encode(edged(cut(record.text)))), [0], [record.label])
             for n, record in enumerate(records)

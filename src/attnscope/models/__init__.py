@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from attnscope.models.adapter import adapt as adapt
     from attnscope.models.architectures import AED as AED, AO as AO, VED as VED
     from attnscope.models.attentions import (
-        AdditiveAttention as AdditiveAttention,
+        Additive as Additive,
         AttentionSpec as AttentionSpec,
         DotProduct as DotProduct,
     )

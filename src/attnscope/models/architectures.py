@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 from pydantic import Field, SerializeAsAny
 from torch import Tensor, nn
 
-from attnscope.models.cells import Cell, product
+from attnscope.models.cells import RecurrentCell, product
 from attnscope.models.positions import NoPositions, PaddedPositions, RotatedPositions
 from attnscope.runs.spec import Spec
 
@@ -105,7 +105,7 @@ def _glorot(rows: int, columns: int) -> nn.Parameter:
 class RecurrentReader(nn.Module):
     """A cell that carries its state from position to position, and holds it at padding."""
 
-    def __init__(self, cell: Cell) -> None:
+    def __init__(self, cell: RecurrentCell) -> None:
         super().__init__()
         self.cell = cell
 
@@ -126,7 +126,7 @@ class RecurrentReader(nn.Module):
 class FeedForwardReader(nn.Module):
     """A cell that starts from the same state at every position."""
 
-    def __init__(self, cell: Cell) -> None:
+    def __init__(self, cell: RecurrentCell) -> None:
         super().__init__()
         self.cell = cell
 

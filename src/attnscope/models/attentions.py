@@ -142,7 +142,7 @@ class AttentionSpec(Spec):
     query: SerializeAsAny[QuerySpec] = LearnedQuery()
 
     @abstractmethod
-    def build(self, width: int) -> Attention:
+    def build(self, width: int) -> TextAttention:
         """Return the attention over states of a width."""
 
     def divisor(self, width: int) -> float:
@@ -150,7 +150,7 @@ class AttentionSpec(Spec):
         return width**0.5 if self.scale == "root" else float(self.scale)
 
 
-class Attention(nn.Module, ABC):
+class TextAttention(nn.Module, ABC):
     """Attention over the states of a text.
 
     λ is a buffer and not part of the weights, so that stacked models may differ in it. It is exact
@@ -184,7 +184,7 @@ class DotProduct(AttentionSpec):
     kind: Literal["dot"] = "dot"
     keys: Literal["states", "unit-length"] = "states"
 
-    def build(self, width: int) -> Attention:
+    def build(self, width: int) -> TextAttention:
         """Return the attention."""
         query = self.query.build(width, width, bias=False)
         keys = states_as_keys if self.keys == "states" else _unit_length
@@ -200,7 +200,7 @@ def _unit_length(states: States) -> Keys:
     return nn.functional.normalize(states, dim=-1)
 
 
-class DotProductAttention(Attention):
+class DotProductAttention(TextAttention):
     """q·k/λ, the keys being a function of the states."""
 
     def __init__(self, query: Query, keys: Callable[[Tensor], Tensor], divisor: float) -> None:
@@ -240,7 +240,7 @@ class Additive(AttentionSpec):
     bias: Choice = "on"
     output_bias: Choice = "on"
 
-    def build(self, width: int) -> Attention:
+    def build(self, width: int) -> TextAttention:
         """Return the attention."""
         hidden = nn.Linear(width, self.hidden, self.bias == "on")
         query = self.query.build(width, self.hidden, bias=self.output_bias == "on")
@@ -248,7 +248,7 @@ class Additive(AttentionSpec):
         return AdditiveAttention(hidden, activation, query, self.divisor(self.hidden))
 
 
-class AdditiveAttention(Attention):
+class AdditiveAttention(TextAttention):
     """q·f(W h + b)/λ, ``hidden`` being W and b."""
 
     def __init__(

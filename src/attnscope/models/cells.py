@@ -32,7 +32,7 @@ def product(
     return rows.view(*values.shape[:-1], -1)
 
 
-class Cell(nn.Module, ABC):
+class RecurrentCell(nn.Module, ABC):
     """One step of a recurrence: state' = F(A x + b, state), for any leading axes that broadcast.
 
     A x + b, the *drive*, does not depend on the state: a whole sequence's is one product.
@@ -72,7 +72,7 @@ class Cell(nn.Module, ABC):
         """Return the next state."""
 
 
-class LSTM(Cell):
+class LSTM(RecurrentCell):
     """c' = σ(f + 1) ⊙ c + σ(i) ⊙ tanh(g), h' = σ(o) ⊙ tanh(c'); gates in PyTorch's order."""
 
     gates, parts = 4, 2
@@ -85,7 +85,7 @@ class LSTM(Cell):
         return torch.cat([leave.sigmoid() * memory.tanh(), memory], -1)
 
 
-class GRU(Cell):
+class GRU(RecurrentCell):
     """h' = u ⊙ h + (1 - u) ⊙ tanh(A x + W (r ⊙ h) + b): the reset r comes before the product."""
 
     gates = 3
@@ -101,7 +101,7 @@ class GRU(Cell):
         return update * state + (1 - update) * new.tanh()
 
 
-class ResetAfterGRU(Cell):
+class ResetAfterGRU(RecurrentCell):
     """PyTorch's GRU: tanh(A x + b + r ⊙ (W h + b')), the reset after the product."""
 
     gates = 3
@@ -119,7 +119,7 @@ class ResetAfterGRU(Cell):
         return update * state + (1 - update) * new.tanh()
 
 
-class UGRNN(Cell):
+class UGRNN(RecurrentCell):
     """h' = u ⊙ h + (1 - u) ⊙ tanh(A x + W h + b): one gate u (Collins et al. 2016)."""
 
     gates = 2
@@ -131,7 +131,7 @@ class UGRNN(Cell):
         return update * state + (1 - update) * new.tanh()
 
 
-class Tanh(Cell):
+class Tanh(RecurrentCell):
     """h' = tanh(A x + W h + b), without gates."""
 
     gates = 1
@@ -142,7 +142,7 @@ class Tanh(Cell):
 
 
 CellName = Literal["lstm", "gru", "gru-reset-after", "ugrnn", "tanh"]
-CELLS: dict[str, type[Cell]] = {
+CELLS: dict[str, type[RecurrentCell]] = {
     "lstm": LSTM,
     "gru": GRU,
     "gru-reset-after": ResetAfterGRU,

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import embedding, linear
 
-from attnscope.models.cells import Cell
+from attnscope.models.cells import RecurrentCell
 
 Ids = Int[Tensor, "batch time"]
 Places = Float[Tensor, "..."]
@@ -19,7 +19,7 @@ Drive = Float[Tensor, "batch time gates"]
 
 
 @dataclass(frozen=True)
-class OneHot:
+class OneHotInputs:
     """One-hot vectors of a width, with positions added; products are taken as such.
 
     ``average`` is the id that stands for the average word, 1/d everywhere, if there is one.
@@ -34,11 +34,11 @@ class OneHot:
         words = (ids[..., None] == torch.arange(self.width, device=ids.device)).to(dtype)
         return words.where(ids[..., None] != self.average, 1 / self.width) + places
 
-    def drive(self, cell: Cell, ids: Ids, places: Places) -> Drive:
+    def drive(self, cell: RecurrentCell, ids: Ids, places: Places) -> Drive:
         """Return A x + b."""
         return cell.drive(self.vectors(ids, places, cell.input_map.dtype))
 
-    def read(self, cell: Cell, ids: Ids, places: Places) -> tuple[Vectors, Drive]:
+    def read(self, cell: RecurrentCell, ids: Ids, places: Places) -> tuple[Vectors, Drive]:
         """Return the vectors as well, in the graph of what depends on them."""
         vectors = self.vectors(ids, places, cell.input_map.dtype)
         # Inside `torch.func` a parameter is a plain tensor, and no leaf can be made.
@@ -48,10 +48,10 @@ class OneHot:
         return vectors, cell.drive(vectors)
 
 
-class OneHotRows(OneHot):
+class OneHotRows(OneHotInputs):
     """The same numbers by looking up rows: for thousands of words, products are mostly with 0."""
 
-    def drive(self, cell: Cell, ids: Ids, places: Places) -> Drive:
+    def drive(self, cell: RecurrentCell, ids: Ids, places: Places) -> Drive:
         """Return A x + b."""
         rows = cell.input_map.T
         average = ids[..., None] == self.average
@@ -61,11 +61,11 @@ class OneHotRows(OneHot):
         placed = linear(places, cell.input_map) if places.ndim else places
         return words + placed + cell.bias
 
-    def read(self, cell: Cell, ids: Ids, places: Places) -> tuple[Vectors, Drive]:
+    def read(self, cell: RecurrentCell, ids: Ids, places: Places) -> tuple[Vectors, Drive]:
         """Return the vectors as well, apart from the graph."""
         vectors = self.vectors(ids, places, cell.input_map.dtype)
         return vectors, self.drive(cell, ids, places)
 
 
 WordsName = Literal["products", "rows"]
-WORDS: dict[str, type[OneHot]] = {"products": OneHot, "rows": OneHotRows}
+WORDS: dict[str, type[OneHotInputs]] = {"products": OneHotInputs, "rows": OneHotRows}

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
         read_score as read_score,
         read_scores as read_scores,
     )
-    from attnscope.scores.subwords import merge_words as merge_words
+    from attnscope.scores.subwords import (
+        merge_words as merge_words,
+        word_groups as word_groups,
+        word_groups_of_ids as word_groups_of_ids,
+    )
 else:
     __all__, __getattr__, __dir__ = exports(__name__)

@@ -16,8 +16,19 @@ if TYPE_CHECKING:
         total_variation as total_variation,
     )
     from attnscope.theory.gradient_flow.classifier import classifier_flow as classifier_flow
-    from attnscope.theory.gradient_flow.terms import Terms as Terms, flow_terms as flow_terms
-    from attnscope.theory.ibm1 import IbmModel1 as IbmModel1
+    from attnscope.theory.gradient_flow.pulls import (
+        Pulls as Pulls,
+        corpus_pulls as corpus_pulls,
+        traced_pulls as traced_pulls,
+    )
+    from attnscope.theory.gradient_flow.terms import (
+        Parameters as Parameters,
+        Terms as Terms,
+        embedding_rate as embedding_rate,
+        flow_terms as flow_terms,
+        similarity_rate as similarity_rate,
+    )
+    from attnscope.theory.ibm1 import IbmModel1 as IbmModel1, em_step as em_step
     from attnscope.theory.initial_derivative import (
         logit_velocity as logit_velocity,
         predicted_logit_velocity as predicted_logit_velocity,

@@ -14,8 +14,7 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from attnscope.data.batch import Batch
-from attnscope.data.corpus import Corpus
-from attnscope.data.passes import training_batches
+from attnscope.data.corpus import Corpus, training_batches
 from attnscope.data.polarity_texts import PolarityTexts
 from attnscope.data.source import Source
 from attnscope.data.token_groups import GroupRule, corpus_counts

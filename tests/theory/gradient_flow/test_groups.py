@@ -10,7 +10,7 @@ import torch
 from attnscope.data.batch import Example, collate
 from attnscope.theory.gradient_flow import groups as gradient_flow_groups
 from attnscope.theory.gradient_flow.groups import group_row, similarity_signs
-from attnscope.theory.gradient_flow.parts import Dot
+from attnscope.theory.gradient_flow.parts import DotFlow
 from attnscope.theory.gradient_flow.pulls import corpus_pulls
 from attnscope.theory.gradient_flow.terms import Parameters, flow_terms
 
@@ -26,7 +26,7 @@ def row(classes: int) -> tuple[dict[str, float], Parameters]:
     draw = [
         torch.randn(n, 3, generator=stream).double() for n in (4, 1 if classes == 2 else classes)
     ]
-    parameters = Parameters(*draw, Dot(torch.tensor([1.0, 2.0, 0.0]).double(), 2.0))
+    parameters = Parameters(*draw, DotFlow(torch.tensor([1.0, 2.0, 0.0]).double(), 2.0))
     batch = collate([Example(n, [n, 3], [0], [n % classes]) for n in range(3)])
     pulls = corpus_pulls(parameters.polarity, parameters.attention_scores, [batch])
     return group_row(parameters, pulls, flow_terms(parameters, pulls), GROUPS), parameters

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.errors import UsageError
-from attnscope.theory.gradient_flow.parts import Additive, Affine, Dot, Words
+from attnscope.theory.gradient_flow.parts import AdditiveFlow, AffineFlow, DotFlow, WordFlow
 from attnscope.theory.gradient_flow.pulls import Pulls, corpus_pulls, residual
 from attnscope.theory.gradient_flow.terms import (
     Parameters,
@@ -65,9 +65,11 @@ def form(affine: bool, additive: bool, logits: int, biases: bool) -> Form:
         shapes |= {"ba": (HIDDEN,)} if additive else {}
 
     def parameters(p: dict[str, Tensor], scale: float) -> Parameters:
-        encoder = Affine(p["M"], p.get("b")) if affine else Words()
+        encoder = AffineFlow(p["M"], p.get("b")) if affine else WordFlow()
         attention = (
-            Additive(p["Ma"], p["V"], p.get("ba"), scale) if additive else Dot(p["V"], scale)
+            AdditiveFlow(p["Ma"], p["V"], p.get("ba"), scale)
+            if additive
+            else DotFlow(p["V"], scale)
         )
         return Parameters(p["E"], p["W"], attention, encoder, p.get("c"))
 

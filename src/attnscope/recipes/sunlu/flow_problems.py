@@ -18,7 +18,7 @@ from torch import Tensor
 
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.randomness import generator
-from attnscope.theory.gradient_flow.parts import Additive, Affine, Dot, Words
+from attnscope.theory.gradient_flow.parts import AdditiveFlow, AffineFlow, DotFlow, WordFlow
 from attnscope.theory.gradient_flow.pulls import corpus_pulls
 from attnscope.theory.gradient_flow.terms import Parameters, embedding_rate, flow_terms
 
@@ -59,11 +59,11 @@ class Problem:
     def parameters(self, tensors: Tensors | None = None) -> Parameters:
         """Return the classifier, of other tensors if given."""
         p = tensors or self.tensors
-        encoder = Affine(p["M"]) if self.form.encoder == "affine" else Words()
+        encoder = AffineFlow(p["M"]) if self.form.encoder == "affine" else WordFlow()
         attention = (
-            Dot(p["V"], self.scale)
+            DotFlow(p["V"], self.scale)
             if self.form.attention == "dot"
-            else Additive(p["M_a"], p["V"], None, self.scale)
+            else AdditiveFlow(p["M_a"], p["V"], None, self.scale)
         )
         return Parameters(p["E"], p["W"], attention, encoder)
 

@@ -18,7 +18,7 @@ from scipy import stats
 from attnscope.analysis.intervals import Interval, mean_interval
 from attnscope.claims.decide import verdict
 from attnscope.claims.pool import Decision, Pool, undecided
-from attnscope.data.passes import training_batches
+from attnscope.data.corpus import training_batches
 from attnscope.data.polarity_texts import PolarityTexts
 from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.recipes.sunlu.answers import rng

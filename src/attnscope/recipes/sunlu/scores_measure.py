@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from attnscope.analysis.intervals import mean_interval
 from attnscope.analysis.separation import separation, standardised_gap
-from attnscope.data.corpus import Corpus
-from attnscope.data.passes import training_batches
+from attnscope.data.corpus import Corpus, training_batches
 from attnscope.data.randomness import generator
 from attnscope.data.token_groups import NEUTRAL, corpus_counts
 from attnscope.errors import MissingCapability

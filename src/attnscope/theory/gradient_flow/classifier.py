@@ -15,12 +15,12 @@ from attnscope.models.encoders import AffineEncoder, WordsEncoder
 from attnscope.theory.gradient_flow.parts import (
     RELU,
     TANH,
-    Additive,
-    Affine,
-    Attention,
-    Dot,
-    Encoder,
-    Words,
+    AdditiveFlow,
+    AffineFlow,
+    AttentionFlow,
+    DotFlow,
+    EncoderFlow,
+    WordFlow,
 )
 from attnscope.theory.gradient_flow.pulls import Pulls, corpus_pulls
 from attnscope.theory.gradient_flow.terms import Parameters, Terms, flow_terms
@@ -66,24 +66,24 @@ def classifier_flow(
     return parameters, pulls, flow_terms(parameters, pulls)
 
 
-def _encoder(encoder: nn.Module) -> Encoder:
+def _encoder(encoder: nn.Module) -> EncoderFlow:
     if isinstance(encoder, WordsEncoder):
-        return Words()
+        return WordFlow()
     if isinstance(encoder, AffineEncoder):
-        return Affine(*_linear(encoder.map))
+        return AffineFlow(*_linear(encoder.map))
     raise MissingCapability(
         "Gradient-flow terms need states without context: use the encoder 'words' or 'affine'."
     )
 
 
-def _attention(attention: nn.Module) -> Attention:
+def _attention(attention: nn.Module) -> AttentionFlow:
     if isinstance(attention, DotProductAttention) and attention.keys is states_as_keys:
-        return Dot(attention.query.direction.detach(), attention.divisor.item())
+        return DotFlow(attention.query.direction.detach(), attention.divisor.item())
     if isinstance(attention, AdditiveAttention):
         weight, bias = _linear(attention.hidden)
         activation = next(f for f in (TANH, RELU) if f.value is attention.activation)
         query = attention.query.direction.detach()
-        return Additive(weight, query, bias, attention.divisor.item(), activation)
+        return AdditiveFlow(weight, query, bias, attention.divisor.item(), activation)
     raise MissingCapability(
         "Gradient-flow terms need dot-product attention over the states, or additive attention."
     )

@@ -21,7 +21,7 @@ PerType = Float[Tensor, " type"]
 
 
 @runtime_checkable
-class Encoder(Protocol):
+class EncoderFlow(Protocol):
     """How an embedding becomes the state h_e that attention and output read."""
 
     def states(self, embeddings: Embeddings) -> States:
@@ -41,7 +41,7 @@ class Encoder(Protocol):
 
 
 @runtime_checkable
-class Attention(Protocol):
+class AttentionFlow(Protocol):
     """How a state becomes the attention score a_e."""
 
     @property
@@ -63,7 +63,7 @@ class Attention(Protocol):
 
 
 @dataclass(frozen=True)
-class Words:
+class WordFlow:
     """h = e: the paper's model."""
 
     def states(self, embeddings: Embeddings) -> States:
@@ -80,7 +80,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Affine:
+class AffineFlow:
     """h = M e, with a bias or without (supplement, Eq. 59–64)."""
 
     weight: Float[Tensor, "state embedding"]
@@ -101,7 +101,7 @@ class Affine:
 
 
 @dataclass(frozen=True)
-class Dot:
+class DotFlow:
     """a = hᵀV / λ (Eq. 1)."""
 
     query: Float[Tensor, " state"]
@@ -132,7 +132,7 @@ RELU = Activation(torch.relu, lambda value: (value > 0).to(value.dtype))
 
 
 @dataclass(frozen=True)
-class Additive:
+class AdditiveFlow:
     """a = f(M_a h)ᵀV / λ, with a bias beside M_a or without (supplement, Eq. 65–68: f = tanh)."""
 
     weight: Float[Tensor, "hidden state"]

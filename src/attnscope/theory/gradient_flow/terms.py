@@ -22,12 +22,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnscope.theory.gradient_flow.parts import (
-    Attention,
+    AttentionFlow,
     Embeddings,
-    Encoder,
+    EncoderFlow,
     PerType,
     States,
-    Words,
+    WordFlow,
     through_linear,
 )
 from attnscope.theory.gradient_flow.pulls import Pulls
@@ -51,8 +51,8 @@ class Parameters:
 
     embeddings: Embeddings
     output: Float[Tensor, "logit state"]
-    attention: Attention
-    encoder: Encoder = field(default_factory=Words)
+    attention: AttentionFlow
+    encoder: EncoderFlow = field(default_factory=WordFlow)
     output_bias: Float[Tensor, " logit"] | None = None
 
     def to(self, *args: Any) -> Parameters:

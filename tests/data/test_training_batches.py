@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from attnscope.data.corpus import GrammarSentiment
-from attnscope.data.passes import training_batches
+from attnscope.data.corpus import GrammarSentiment, training_batches
 
 
 @pytest.mark.parametrize("positions", [5, 200, 10**9])
