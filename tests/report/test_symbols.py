@@ -44,6 +44,7 @@ def test_every_score_is_explained_and_has_a_colour_of_its_own(name):
         ("xi(alpha,beta) and f(x)", "ξ(α, β) and f(x)"),
         ("A(gold, beta_px) in", "A(gold, βᵖˣ) in"),
         ("A(β^uf, β^log)", "A(βᵘᶠ, βˡᵒᵍ)"),
+        ("muD.chiE+muD.deltahE: 3", "μ·χ+μ·Δh: 3"),
         ("alpha_opt: [0, 0.5], A_random: 7, xi* 3", "α*: [0, 0.5], Â: 7, ξ* 3"),
         (
             "multi30k-de-en: -13.4 (-14.9 to -.5); 1e-05",

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from attnscope.report.scenes import Follower, Map, Scene, Shown
-from attnscope.report.symbols import SCORES, measure_words
+from attnscope.report.symbols import SCORES, in_letters, measure_words
 from attnscope.runs.measures import Measures
 from attnscope.runs.result import Matrix, Result
 
@@ -133,7 +133,7 @@ def _score(matrix: Matrix, measures: Measures) -> tuple[str, str, str]:
     score = str(matrix.axes.get("score", _SCORES.get(matrix.name, matrix.name)))
     label, meaning = measure_words(matrix.name, measures)
     if part != "attention":
-        return f"{matrix.name} {part}", f"{label}, {part}", meaning
+        return f"{matrix.name} {part}", f"{label}, {in_letters(str(part))}", meaning
     return (score, "", "") if score in SCORES else (score, label, meaning)
 
 

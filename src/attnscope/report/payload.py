@@ -30,7 +30,7 @@ from attnscope.report.overview import (
 )
 from attnscope.report.planes import planes
 from attnscope.report.scenes import Scene
-from attnscope.report.symbols import measure_words, score_symbol
+from attnscope.report.symbols import SCORES, measure_words, score_symbol
 from attnscope.report.unit_scenes import unit_scenes
 
 MOST_BYTES = 8_500_000
@@ -112,9 +112,12 @@ def _place(recipe: str, order: Sequence[str]) -> int:
 def _scenes(found: Found, request: Request, notices: list[str]) -> list[Scene]:
     examples = ExampleRequest(request.count, request.examples, request.sentences, _choices(found))
     scenes = unit_scenes(found.units, examples, notices)
+    measured: list[Scene] = []
     for number, each in enumerate(found.results):
         recipe = each.result.recipe
-        scenes += matrix_scenes(each.result, f"run{number}/{recipe}", known_measures(recipe))
+        measured += matrix_scenes(each.result, f"run{number}/{recipe}", known_measures(recipe))
+    # Scenes with scores that units have too come before other tables.
+    scenes += sorted(measured, key=lambda scene: not any(m.score in SCORES for m in scene.maps))
     if len(scenes) > _MOST_SCENES:
         notices.append(f"{len(scenes) - _MOST_SCENES} of {len(scenes)} scenes are left out.")
     return scenes[:_MOST_SCENES]

@@ -125,11 +125,21 @@ def in_letters(text: str) -> str:
     names = r"\b\w+\((?:alpha|beta|delta|gold)\w*(?:, ?\w+)*\)"
     text = re.sub(names, lambda found: _call(found[0]), text)
     text = re.sub(r"(?<![\w^])(?:alpha|beta)(?:_\w+)?\b", _letter, text)
+    text = re.sub(_PRODUCT, _product, text)
     # Numbers with a minus sign, not with a hyphen.
     text = re.sub(r"(?<![\w)\]])-(?=\.?\d)", "−", text)
     for plain, printed in _PRINTED.items():
         text = re.sub(plain, printed, text)
     return text
+
+
+# A product of a decoder's and an encoder's component, as aitken's terms are named.
+_PRODUCT = r"\b(mu|chi|deltah)D\.(mu|chi|deltah)E\b"
+_COMPONENTS = {"mu": "μ", "chi": "χ", "deltah": "Δh"}
+
+
+def _product(found: re.Match[str]) -> str:
+    return f"{_COMPONENTS[found[1]]}·{_COMPONENTS[found[2]]}"
 
 
 def _letter(found: re.Match[str]) -> str:
