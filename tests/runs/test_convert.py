@@ -82,7 +82,7 @@ def test_cells_by_position_take_the_words_of_the_example_as_labels():
     assert attention == Matrix.of(
         "attention",
         "d",
-        [[0.75, None, None], [None, 0.5, None]],
+        [[0.75, 0.0, 0.0], [0.0, 0.5, 0.0]],
         ["RUN", "<eos>"],
         ["run", "left", "<eos>"],
         axes={"model": "ao"},
@@ -91,7 +91,7 @@ def test_cells_by_position_take_the_words_of_the_example_as_labels():
     )
     assert isinstance(temporal, Matrix)
     assert (temporal.rows, temporal.columns) == ((1, 2), (1,))
-    assert temporal.values == ((None,), (0.5,))
+    assert temporal.values == ((0.0,), (0.5,))
 
 
 def test_a_row_of_weights_among_the_things_found_is_a_row_of_a_matrix():

@@ -197,7 +197,10 @@ def _numbered(labels: Sequence[str]) -> tuple[Label, ...]:
 
 
 def _positions(rows: Rows, others: Rows) -> Matrix:
-    """Read cells by position; the words of an example were measurements of their own."""
+    """Read cells by position; the words of an example were measurements of their own.
+
+    Cells that were too small to be seen were not stored, and are 0.
+    """
     outputs, inputs = (1 + max(int(row.axes[axis]) for row in rows) for axis in ("out", "inp"))
     words: dict[str, dict[int, Label]] = {
         "output": {place: place + 1 for place in range(outputs)},
@@ -206,7 +209,9 @@ def _positions(rows: Rows, others: Rows) -> Matrix:
     if rows[0].name == "attention":
         words = _example_words(others, _rest(rows[0], "out", "inp"))
     down, across = ([said[place] for place in sorted(said)] for said in words.values())
-    return _table(rows, down, across, "out", "inp", {}, "out", "inp")
+    made = _table(rows, down, across, "out", "inp", {}, "out", "inp")
+    values = tuple(tuple(value or 0.0 for value in line) for line in made.values)
+    return made.model_copy(update={"values": values})
 
 
 def _example_words(rows: Rows, here: tuple[Any, ...]) -> dict[str, dict[int, Label]]:

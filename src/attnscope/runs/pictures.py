@@ -109,8 +109,8 @@ class Matrix(Labelled):
         digits
             Decimals that are kept of ``values``.
         floor
-            Smaller values are too small to be seen, and left out (None); so are columns at the
-            end that have no other values, if they are numbered.
+            Smaller values, which nobody can see, are rounded to 0; numbered columns at the end
+            that have no other values are left out.
         """
         cells = [[_cell(value, digits, floor) for value in line] for line in values]
         if columns is None and floor is not None:
@@ -133,13 +133,15 @@ class Matrix(Labelled):
 
 
 def _cell(value: float | None, digits: int | None, floor: float | None) -> float | None:
-    if value is None or math.isnan(value) or (floor is not None and value < floor):
+    if value is None or math.isnan(value):
         return None
+    if floor is not None and value < floor:
+        return 0.0
     return value if digits is None else round(value, digits)
 
 
 def _without_empty_end(cells: list[list[float | None]]) -> list[list[float | None]]:
-    seen = [place for line in cells for place, value in enumerate(line) if value is not None]
+    seen = [place for line in cells for place, value in enumerate(line) if value]
     return [line[: max(seen, default=-1) + 1] for line in cells]
 
 
