@@ -6,12 +6,14 @@ Each verb imports what it needs when it is called, so that ``--help`` and ``list
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
+from attnscope.clean import CleanStream
 from attnscope.cli_data import data_app, use_data
 from attnscope.cli_options import Import, Json
 from attnscope.cli_report import report
@@ -46,11 +48,9 @@ def list_(as_json: Json = False) -> None:
 
         print(json.dumps([asdict(entry) for entry in entries()], indent=1))
         return
-    from rich.console import Console
+    from attnscope.terminal import CleanConsole, recipe_table
 
-    from attnscope.terminal import recipe_table
-
-    Console().print(recipe_table(entries()))
+    CleanConsole().print(recipe_table(entries()))
 
 
 @app.command()
@@ -76,13 +76,11 @@ def run(
     entry = find(recipe)
     use_data(data)
     given = dict(_setting(text) for text in settings or [])
-    from rich.console import Console
-
     from attnscope.recipes.running import run as run_recipe
     from attnscope.recipes.verdicts import judge
-    from attnscope.terminal import Bars, Lines
+    from attnscope.terminal import Bars, CleanConsole, Lines
 
-    console = Console()
+    console = CleanConsole()
     bars = console.is_terminal and not as_json
     try:
         done = run_recipe(
@@ -141,13 +139,11 @@ def claims(
     for note in notes_on_missing(result.recipe for result in results):
         print(note, file=sys.stderr)
     if as_json:
-        print(json.dumps([claim.as_json() for claim in judged], indent=1, ensure_ascii=False))
+        print(json.dumps([claim.as_json() for claim in judged], indent=1))
         return
-    from rich.console import Console
+    from attnscope.terminal import CleanConsole, print_verdicts
 
-    from attnscope.terminal import print_verdicts
-
-    console = Console()
+    console = CleanConsole()
     measured = [claim for claim in judged if claim.setting]
     print_verdicts(console, measured)
     counts = {word: sum(c.verdict == word for c in judged) for word in ("holds", "fails")}
@@ -169,10 +165,36 @@ def _setting(text: str) -> tuple[str, Any]:
 
 def main() -> None:
     """Run the command line; an error is one sentence on standard error and exit code 1."""
+    sys.stdout, sys.stderr = CleanStream(sys.stdout), CleanStream(sys.stderr)
     try:
-        app()
-    except AttnscopeError as error:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has gone, as `head` does: there is nobody to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except (AttnscopeError, OSError, MemoryError) as error:
         if _debug:
             raise
-        print(f"attnscope: {error}", file=sys.stderr)
-        sys.exit(1)
+        print(f"attnscope: {_sentence(error)}", file=sys.stderr)
+        _leave_quietly()
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, AttnscopeError):
+        return " ".join(str(error).splitlines())
+    if isinstance(error, OSError):
+        where = f" ({error.filename})" if error.filename else ""
+        return f"{error.strerror or error}{where}."
+    return "There is not enough memory; choose smaller settings."
+
+
+def _leave_quietly() -> NoReturn:
+    """End with exit code 1, also where standard output takes no more."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(1)

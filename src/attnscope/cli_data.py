@@ -49,8 +49,9 @@ def list_(data: _Folder = None, as_json: Json = False) -> None:
         print(json.dumps([asdict(row) for row in rows], indent=1))
         return
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
+
+    from attnscope.terminal import CleanConsole
 
     table = Table(title="Corpora", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("corpus", no_wrap=True)
@@ -61,7 +62,7 @@ def list_(data: _Folder = None, as_json: Json = False) -> None:
     for row in rows:
         sizes = ("" if size is None else f"{size:,}" for size in (row.train, row.val))
         table.add_row(row.name, row.title, row.where, *sizes)
-    Console().print(table)
+    CleanConsole().print(table)
 
 
 @data_app.command()
@@ -78,7 +79,7 @@ def check(
     if as_json:
         from dataclasses import asdict
 
-        print(json.dumps(asdict(checked), indent=1, ensure_ascii=False))
+        print(json.dumps(asdict(checked), indent=1))
         return
     print(f"{checked.name}: {checked.task}, {checked.path}")
     print("In the files")

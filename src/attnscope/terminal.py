@@ -1,13 +1,16 @@
 """Terminal output: progress of a run, and tables of recipes, measurements and verdicts.
 
-Progress is a bar where standard output is a terminal, and plain lines elsewhere.
+Progress is a bar where standard output is a terminal, and plain lines elsewhere. Names and labels
+come from corpora and results of others: their control characters are printed as escapes, and
+nothing in them is read as markup.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterable, Sequence
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -25,6 +28,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attnscope.claims.wording import number, sentence
+from attnscope.clean import clean
 
 if TYPE_CHECKING:
     from attnscope.claims.verdicts import Judged
@@ -33,6 +37,17 @@ if TYPE_CHECKING:
 
 _LINE_EVERY = 30.0  # seconds between two plain lines
 _STYLES = {"holds": "green", "fails": "red", "undecided": "yellow"}
+
+
+class CleanConsole(Console):
+    """A console that prints strings as they are: clean, without markup and emoji codes."""
+
+    def __init__(self) -> None:
+        super().__init__(file=getattr(sys.stdout, "stream", sys.stdout), markup=False, emoji=False)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Return clean text."""
+        return super().render_str(clean(text), **options)
 
 
 class _StepsPerSecond(ProgressColumn):
@@ -46,7 +61,7 @@ class Bars:
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[units]}"),
@@ -61,7 +76,7 @@ class Bars:
         """Start a bar."""
         self._done, self._units = 0, units
         self._progress.start()
-        self._task = self._progress.add_task(title, total=steps, units=f"0/{units} units")
+        self._task = self._progress.add_task(clean(title), total=steps, units=f"0/{units} units")
 
     def advance(self, steps: int) -> None:
         """Move the bar."""
@@ -178,7 +193,7 @@ def print_verdicts(console: Console, judged: Iterable[Judged]) -> None:
         shown = claim.quick or claim.verdict
         label = f"quick, would say: {shown}" if claim.quick else str(shown)
         where = f" ({claim.where})" if claim.where else ""
-        console.print(f"[{_STYLES[shown]}]{label}[/] [bold]{claim.id}[/]{where}")
+        console.print(Text.assemble((label, _STYLES[shown]), " ", (claim.id, "bold"), clean(where)))
         for text in (
             claim.statement,
             sentence(claim.evidence),
