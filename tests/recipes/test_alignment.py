@@ -19,9 +19,9 @@ from attnscope.data.folder import Aligned
 from attnscope.data.text import ParallelText, open_text
 from attnscope.data.tokens import SPECIALS
 from attnscope.errors import UsageError
+from attnscope.recipes.extra import alignment as recipe, alignment_links
+from attnscope.recipes.extra.alignment import Gold
 from attnscope.recipes.recipe import Lab
-from attnscope.recipes.snell import alignment as recipe, alignment_links
-from attnscope.recipes.snell.alignment import Gold
 from attnscope.runs.result import Measurement, Result
 from attnscope.scores.subwords import word_groups_of_ids
 from attnscope.training.engine.workers import Workers

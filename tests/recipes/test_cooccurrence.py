@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -15,7 +16,7 @@ from attnscope.errors import UsageError
 from attnscope.recipes.recipe import Lab
 from attnscope.recipes.running import draw, run
 from attnscope.recipes.snell import cooccurrence as recipe, cooccurrence_text as text_pieces
-from attnscope.runs.result import Measurement, Result
+from attnscope.runs.result import Matrix, Measurement, Result
 from attnscope.runs.spec import read_settings
 from attnscope.training.engine.workers import Workers
 
@@ -33,7 +34,8 @@ def measure(config: recipe.Config, folder: Path) -> Result:
         config=config.model_dump(mode="json"),
         environment={},
         seconds=0,
-        measurements=tuple(rows),
+        measurements=tuple(row for row in rows if isinstance(row, Measurement)),
+        pictures=tuple(row for row in rows if isinstance(row, Matrix)),
     )
 
 
@@ -160,9 +162,8 @@ def test_own_corpora_alone_leave_the_ibm_claim_undecided(result: Result) -> None
     decision = decide("snell.counts-are-ibm", result)
     assert decision.verdict is Verdict.UNDECIDED
     assert "real corpora" in decision.note
-    found = decision.evidence["largest relative difference"]
-    assert set(found) == {"grammar-translation", "grammar-sentiment"}
-    assert max(found.values()) < 1e-12
+    assert set(decision.evidence) == {"grammar-translation", "grammar-sentiment"}
+    assert max(row.value for row in decision.evidence.values()) < 1e-12
 
 
 def test_one_real_corpus_leaves_the_ibm_claim_undecided(result: Result) -> None:
@@ -194,34 +195,30 @@ def test_counts_of_a_later_em_step_are_not_the_count_table(
 
 def test_counts_of_figure_1_equal_a_count_by_hand(result: Result) -> None:
     pairs = translation_corpus()["train"][: CONFIG.pairs]
-    rows = result.select("count", "grammar-translation")
+    table = result.picture(Matrix, "count", "grammar-translation")
     shown = pairs[CONFIG.example_pair]
-    assert len(rows) == len(shown.source) * len(shown.target)
-    for row in rows:
-        word, output = str(row.axes["input"]), str(row.axes["output"])
-        by_hand = sum(
-            pair.source.count(word) * pair.target.count(output) / len(pair.source) for pair in pairs
-        )
-        assert row.value == pytest.approx(by_hand, rel=1e-12)
+    assert table.rows == tuple(shown.source)
+    assert table.columns == tuple(shown.target)
+    for word, line in zip(shown.source, table.values, strict=True):
+        for output, value in zip(shown.target, line, strict=True):
+            by_hand = [p.source.count(word) * p.target.count(output) / len(p.source) for p in pairs]
+            assert value == pytest.approx(sum(by_hand), rel=1e-12)
+
+
+def table_of(result: Result, name: str, dataset: str) -> np.ndarray:
+    return np.array(result.picture(Matrix, name, dataset).values, dtype=float)
 
 
 def test_alignments_of_each_output_word_share_one(result: Result) -> None:
     for dataset in recipe.OWN_CORPORA:
-        rows = result.select("alignment", dataset)
-        for slot in {row.axes["slot"] for row in rows}:
-            total = sum(row.value or 0 for row in rows if row.axes["slot"] == slot)
-            assert total == pytest.approx(1)
+        assert table_of(result, "alignment", dataset).sum(0) == pytest.approx(1)
 
 
 def test_alignment_follows_the_translation_of_the_words(result: Result) -> None:
     for dataset in recipe.OWN_CORPORA:
-        translation, aligned = (
-            {(row.axes["slot"], row.axes["place"]): row.value or 0 for row in rows}
-            for rows in (result.select("translation", dataset), result.select("alignment", dataset))
-        )
-        for slot, place in aligned:
-            others = sum(value for (other, _), value in translation.items() if other == slot)
-            assert aligned[slot, place] == pytest.approx(translation[slot, place] / others)
+        translation = table_of(result, "translation", dataset)
+        aligned = table_of(result, "alignment", dataset)
+        assert aligned == pytest.approx(translation / translation.sum(0))
 
 
 def test_polarity_equals_a_count_by_hand(result: Result) -> None:

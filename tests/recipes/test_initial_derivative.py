@@ -11,7 +11,7 @@ from attnscope.claims.pool import Decision, Pool
 from attnscope.recipes.recipe import Lab
 from attnscope.recipes.running import draw, run
 from attnscope.recipes.snell import initial_derivative as recipe
-from attnscope.runs.result import Measurement, Result
+from attnscope.runs.result import Measurement, Plane, Result
 from attnscope.training.engine.workers import Workers
 
 # As small as a full verdict may rest on.
@@ -27,7 +27,8 @@ def measure(config: recipe.Config, folder: Path) -> Result:
         config=config.model_dump(mode="json"),
         environment={},
         seconds=0,
-        measurements=tuple(rows),
+        measurements=tuple(row for row in rows if isinstance(row, Measurement)),
+        pictures=tuple(row for row in rows if isinstance(row, Plane)),
     )
 
 
@@ -107,19 +108,19 @@ def test_pooled_runs_with_other_output_types_keep_their_own_slopes(
 
 
 def test_error_of_equation_15_as_printed_is_the_missing_factor(result: Result) -> None:
-    entries = result.select("theta_velocity")
+    velocities = result.picture(Plane, "theta_velocity")
     missing = 2 - 2 / CONFIG.output_types
     for row in result.select("error", law="theta as printed", d=50_000):
-        counts = [float(e.axes["centred_count"]) for e in entries if e.seeds == row.seeds]
+        counts = [point.x for point in velocities.points if point.group == f"seed {row.seeds[0]}"]
         assert row.value == pytest.approx(missing * np.abs(counts).max(), rel=0.05)
 
 
 def test_slopes_are_those_of_numpy_on_the_drawn_points(result: Result) -> None:
     slopes = []
     for seed in range(CONFIG.seeds):
-        rows = [row for row in result.select("theta_velocity") if row.seeds == (seed,)]
-        counts = np.array([[float(row.axes["centred_count"])] for row in rows])
-        slopes.append(np.linalg.lstsq(counts, np.array([row.value for row in rows]))[0].item())
+        velocities = result.picture(Plane, "theta_velocity").points
+        own = np.array([(p.x, p.y) for p in velocities if p.group == f"seed {seed}"])
+        slopes.append(np.linalg.lstsq(own[:, :1], own[:, 1])[0].item())
     found = result.select("slope", quantity="theta", d=50_000)[0]
     assert found.value == pytest.approx(np.mean(slopes), rel=1e-12)
     assert found.n == CONFIG.seeds

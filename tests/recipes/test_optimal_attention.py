@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -17,10 +18,11 @@ from attnscope.data.corpus import GrammarTranslation
 from attnscope.errors import MissingCapability, UsageError
 from attnscope.models.intervention import Given, Uniform
 from attnscope.models.seq2seq import Seq2Seq, Seq2SeqSpec
-from attnscope.recipes.recipe import Lab
+from attnscope.recipes.kit.lab import Lab
+from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.snell import optimal_attention as recipe
-from attnscope.recipes.snell.text_units import REFERENCE, training_of
-from attnscope.runs.result import Measurement, Result
+from attnscope.recipes.snell.units import REFERENCE, training_of
+from attnscope.runs.result import Matrix, Measurement, Record, Result
 from attnscope.scores import optimal_attention as optimal
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
@@ -56,14 +58,15 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
     return as_result(rows, "quick")
 
 
-def as_result(rows: list[Measurement], scale: Any = "full") -> Result:
+def as_result(rows: Sequence[Record], scale: Any = "full") -> Result:
     return Result(
         recipe="snell/optimal-attention",
         scale=scale,
         config={"tolerance": 1e-8},
         environment={},
         seconds=0,
-        measurements=tuple(rows),
+        measurements=tuple(row for row in rows if isinstance(row, Measurement)),
+        pictures=tuple(row for row in rows if isinstance(row, Matrix)),
     )
 
 
@@ -202,7 +205,8 @@ def test_agreement_asks_whether_the_top_of_optimal_attention_is_among_the_top_of
     linear = Stored(unit, {"attention": scores["alpha"], "lexical_probe": scores["beta"]})
     zero = torch.zeros(2, 1).double()
     solved = optimal.Solved(scores["best"], zero, zero, zero)
-    rows = {row.name: row.value for row in recipe._agreement_rows(linear, solved, 0, {})}
+    sheet = Sheet("grammar-translation", percent=True)
+    rows = {row.name: row.value for row in recipe._agreements(linear, solved, 0, sheet)}
     assert rows["A(alpha_opt,beta)"] == 100
     assert rows["A(alpha_opt,alpha)"] == 0
     assert rows["A(alpha,beta)"] == 0
@@ -220,11 +224,9 @@ def test_bleu_says_how_it_was_computed(result: Result) -> None:
 
 def test_pictures_show_one_short_sentence_whose_weights_sum_to_one(result: Result) -> None:
     for score in ("attention", "optimal_attention"):
-        rows = result.select("weight", score=score)
-        assert len(rows) <= 14 * 14
-        for t in {row.axes["t"] for row in rows}:
-            total = sum(row.value or 0 for row in rows if row.axes["t"] == t)
-            assert total == pytest.approx(1, abs=1e-5)
+        weights = np.array(result.picture(Matrix, "weight", score=score).values, dtype=float)
+        assert weights.size <= 14 * 14
+        assert weights.sum(1) == pytest.approx(1, abs=1e-5)
 
 
 # The claim, on made-up numbers: 53 % against 8 %, BLEU 38.2 against 37.9.

@@ -26,6 +26,11 @@ def pool(config: Any, rows: list[Measurement], scale: str = "full") -> Pool:
     return Pool((result,))
 
 
+def decide(recipe: Any, found: Pool, claim: str) -> Verdict:
+    verdict: Verdict = recipe.CLAIMS[f"snell.{claim}"](found).verdict
+    return verdict
+
+
 def row(name: str, value: float | None, seed: int | None = None, **axes: Any) -> Measurement:
     seeds = () if seed is None else (seed,)
     return Measurement(
@@ -61,13 +66,14 @@ def figure3(learned: int, seeds: int = 20) -> Pool:
 def test_permutation_copy_needs_failures_and_twenty_seeds(
     learned: int, seeds: int, expected: Verdict
 ) -> None:
-    assert fig3.permutation_copy(figure3(learned, seeds)).verdict is expected
+    assert decide(fig3, figure3(learned, seeds), "permutation-copy") is expected
 
 
 def proxy(variation: float, halves: float, agreement: float) -> Pool:
     rows = [
         row("variation(beta_px)", variation, role="permutations"),
         row("variation(beta_px)", variation, role="mixture"),
+        row("variation(beta_px)", 6.2, role="control"),
         row("same_half(beta_px)", halves, role="mixture"),
         row("A(gold,beta_px)", agreement, role="control"),
         row("A_random", 3 / 41, role="control"),
@@ -87,7 +93,7 @@ def proxy(variation: float, halves: float, agreement: float) -> Pool:
 def test_proxy_cannot_needs_all_its_parts(
     variation: float, halves: float, agreement: float, expected: Verdict
 ) -> None:
-    assert fig3.proxy_cannot(proxy(variation, halves, agreement)).verdict is expected
+    assert decide(fig3, proxy(variation, halves, agreement), "proxy-cannot") is expected
 
 
 def figure6(bad: int, one: int, rnd: dict[int, int], models: int = 20) -> Pool:
@@ -122,7 +128,7 @@ PAPER = {1: 12, 2: 16, 4: 19, 8: 20}
 def test_good_heads_compares_bad_with_one_good_and_random(
     bad: int, one: int, rnd: dict[int, int], expected: Verdict
 ) -> None:
-    assert fig6.good_heads(figure6(bad, one, rnd)).verdict is expected
+    assert decide(fig6, figure6(bad, one, rnd), "good-heads") is expected
 
 
 @pytest.mark.parametrize(
@@ -134,7 +140,7 @@ def test_good_heads_compares_bad_with_one_good_and_random(
     ],
 )
 def test_more_heads_needs_a_falling_trend(rnd: dict[int, int], expected: Verdict) -> None:
-    assert fig6.more_heads(figure6(1, 18, rnd)).verdict is expected
+    assert decide(fig6, figure6(1, 18, rnd), "more-heads") is expected
 
 
 def figure7(early: dict[str, float], late: dict[str, float]) -> Pool:
@@ -178,7 +184,7 @@ WORD_ONLY = {"keyword": 3.0, "mean": 1.0, "last": 0.1, "next": 0.0}  # Eq. 22
 def test_local_then_last_needs_equation_23_early_and_24_late(
     early: dict[str, float], late: dict[str, float], expected: Verdict
 ) -> None:
-    assert fig7.local_then_last(figure7(early, late)).verdict is expected
+    assert decide(fig7, figure7(early, late), "local-then-last") is expected
 
 
 def reordering(copied: float, late: float, tables: float, difference: float) -> Pool:
@@ -204,7 +210,5 @@ def reordering(copied: float, late: float, tables: float, difference: float) -> 
 def test_permutation_function_needs_all_its_parts(
     copied: float, late: float, tables: float, difference: float, expected: Verdict
 ) -> None:
-    decided = permutation_function.permutation_function(
-        reordering(copied, late, tables, difference)
-    )
-    assert decided.verdict is expected
+    found = reordering(copied, late, tables, difference)
+    assert decide(permutation_function, found, "permutation-function") is expected

@@ -123,3 +123,9 @@ def test_environment_names_the_versions_and_the_device():
     assert known["numpy"] == numpy.__version__
     assert known["torch"].split("+")[0] == torch.__version__.split("+")[0]
     assert known["device"] == "cuda"
+
+
+def test_a_copy_does_not_remember_the_numbers_of_the_original():
+    original = result()
+    assert len(original.numbers) == 1
+    assert original.model_copy(update={"measurements": ()}).numbers == ()

@@ -16,8 +16,9 @@ from attnscope.analysis.intervals import Interval
 from attnscope.claims.catalogue import CatalogueEntry, catalogue
 from attnscope.claims.decide import Verdict
 from attnscope.claims.papers import PAPERS
-from attnscope.claims.pool import Decision, Pool
+from attnscope.claims.pool import Decision, Pool, undecided
 from attnscope.claims.published import published
+from attnscope.claims.table import NotMeasured
 from attnscope.runs.result import Measurement, Result
 
 Predicate = Callable[[Pool], Decision]
@@ -112,7 +113,7 @@ def _judge(entry: CatalogueEntry, rule: Predicate | None, results: list[Result])
     quick = tuple(result for result in own if result.scale == "quick")
     pool = Pool(full or quick)
     missing = Decision(Verdict.UNDECIDED, note=f"no finished run of {', '.join(entry.recipes)}")
-    decision = rule(pool) if rule and pool.results else missing
+    decision = _decided(rule, pool) if rule and pool.results else missing
     provisional = not full and bool(quick) and rule is not None
     notes = (
         decision.note,
@@ -132,6 +133,13 @@ def _judge(entry: CatalogueEntry, rule: Predicate | None, results: list[Result])
         quick=decision.verdict if provisional else None,
         setting=_setting(pool) if pool.results else {},
     )
+
+
+def _decided(rule: Predicate, pool: Pool) -> Decision:
+    try:
+        return rule(pool)
+    except NotMeasured as missing:
+        return undecided(f"{missing} was not measured")
 
 
 def _plain(evidence: Any) -> Any:

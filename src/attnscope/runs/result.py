@@ -71,6 +71,12 @@ class Result(BaseModel):
             raise ValueError(f"there are two pictures {twice[0][0]!r} of {twice[0][1]!r}")
         return self
 
+    def model_copy(self, **changes: Any) -> Result:
+        """Return a copy with some fields changed, and nothing remembered of the old ones."""
+        copy = super().model_copy(**changes)
+        copy.__dict__.pop("numbers", None)
+        return copy
+
     @cached_property
     def numbers(self) -> tuple[Measurement, ...]:
         """The measurements, and the points of all curves."""

@@ -93,6 +93,6 @@ RECIPES = (
         "corpora",
         1800,
         15,
-        f"{_HERE}.alignment",
+        "attnscope.recipes.extra.alignment",
     ),
 )

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from string import ascii_uppercase
 from typing import Any
 
 from pydantic import Field, field_validator
 
-from attnscope.claims.decide import Verdict, above, all_of, verdict
+from attnscope.claims.decide import Verdict, above, all_of, by_value, stays_within
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
+from attnscope.claims.table import Bound, Cells, Claim, Needs, Part, Rule
 from attnscope.data.grammar import sentiment_corpus, translation_corpus
+from attnscope.data.known import GENERATED
+from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.options import Names
-from attnscope.recipes.recipe import Charts, Lab, Logged
+from attnscope.recipes.recipe import Charts
 from attnscope.recipes.snell.cooccurrence_copying import (
     ROLES,
     ROUNDING,
@@ -32,12 +36,11 @@ from attnscope.recipes.snell.cooccurrence_text import (
     read_text,
     word_polarity,
 )
-from attnscope.runs.result import Measurement, Result
+from attnscope.runs.result import Matrix, Record, Result
 from attnscope.runs.spec import Settings
 
 LABELS = ("negative", "positive")
 OWN_CORPORA = ("grammar-translation", "grammar-sentiment")
-_REAL_CORPORA = 2  # the claim speaks of corpora
 
 
 class Config(Settings):
@@ -88,9 +91,9 @@ QUICK = {
 HEADLINE = ("own_word_largest", "spread_within_sets", "largest_z", "ibm_difference")
 
 
-def measure(config: Config, lab: Lab) -> list[Measurement]:
+def measure(config: Config, lab: Lab) -> list[Record]:
     """Count words; nothing is trained."""
-    rows: list[Measurement] = []
+    rows: list[Record] = []
     for role, distribution in distributions(config.length, config.control_types).items():
         rows += sampled_table(distribution, role, config.sentences)
     for role, distribution in distributions(config.letters, config.control_letters).items():
@@ -110,73 +113,149 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     ]
 
 
-def draw(result: Result, units: Sequence[Logged]) -> Charts:
-    """Draw figures 1, 4, 5 and 8."""
-    from attnscope.recipes.snell.cooccurrence_figures import fig1, fig4, fig5, fig8
-
-    return {"fig1": fig1(result), "fig4": fig4(result), "fig5": fig5(result), "fig8": fig8(result)}
-
-
-def table_uninformative(pool: Pool) -> Decision:
-    """Decide snell.table-uninformative."""
-    parts: list[Verdict] = []
-    evidence: dict[str, dict[str, float | None]] = {}
-    for name, (roles, rule) in _RULES.items():
-        rows = pool.select(name)
-        evidence[name] = {row.dataset: row.value for row in rows}
-        if not {row.axes["role"] for row in rows}.issuperset(roles):
-            return undecided(f"needs {name} for {', '.join(roles)}", evidence)
-        parts += [rule(row) for row in rows if row.axes["role"] in roles]
-    note = "largest_z is compared with Bonferroni's bound at 5 % for all entries of a table"
-    return Decision(all_of(parts), evidence, note=note)
+def _for_roles(name: str, roles: Sequence[str], rule: Rule, bound: Bound) -> tuple[Part, Part]:
+    """Return what decides for some distributions, and is shown for the others."""
+    others = tuple(role for role in ROLES if role not in roles)
+    return (
+        Part(name, name, rule, bound, only={"role": tuple(roles)}),
+        Part(name, name, only={"role": others}),
+    )
 
 
-def _is_zero(row: Measurement) -> Verdict:
-    return _at_most(row, ROUNDING)
-
-
-def _within_bound(row: Measurement) -> Verdict:
-    return _at_most(row, float(row.axes["bound"]))
-
-
-def _at_most(row: Measurement, bound: float) -> Verdict:
-    return Verdict.UNDECIDED if row.value is None else verdict(row.value <= bound, True)
-
-
-def _above_chance(row: Measurement) -> Verdict:
-    """Decide whether more words than 1 of all types have their own entry as their row's largest."""
-    return above(interval_of(row), 1 / row.n)
-
-
-_RULES = {
-    "listed_sentences_off": (ROLES, _is_zero),
-    "fixed_entries_off": (ROLES, _is_zero),
-    "spread_within_sets": (("permutations", "mixture"), _is_zero),
-    "between_sets": (("mixture",), _is_zero),
-    "largest_z": (("mixture", "control"), _within_bound),
-    "own_word_largest": (("control",), _above_chance),
-}
+_WITHIN = by_value(stays_within)
+_REAL_CORPORA = 2  # the claim speaks of corpora
 
 
 def counts_are_ibm(pool: Pool) -> Decision:
-    """Decide snell.counts-are-ibm."""
-    rows = pool.select("ibm_difference")
-    evidence = {
-        "largest relative difference": {row.dataset: row.value for row in rows},
-        "sentences": {row.dataset: row.n for row in rows},
-    }
-    equal = all_of([_is_zero(row) for row in rows])
-    real = {row.dataset for row in rows} - set(OWN_CORPORA)
+    """Decide snell.counts-are-ibm: other counts on any corpus refute it, real ones confirm it."""
+    rows = {row.dataset: row for row in pool.select("ibm_difference")}
+    equal = all_of([_WITHIN(interval_of(row), ROUNDING) for row in rows.values()])
+    real = rows.keys() - set(GENERATED)
     if equal is Verdict.HOLDS and len(real) < pool.needed(_REAL_CORPORA):
-        note = (
-            f"needs {_REAL_CORPORA} real corpora (corpus=sst,multi30k-de-en); measured on "
-            f"{len(real)}, beside the package's own"
-        )
-        return undecided(note, evidence)
-    return Decision(equal, evidence)
+        note = f"needs {_REAL_CORPORA} real corpora (corpus=sst,multi30k-de-en); has {len(real)}"
+        return undecided(note, rows)
+    return Decision(equal, rows)
 
 
 CLAIMS = {
-    "snell.table-uninformative": table_uninformative,
+    "snell.table-uninformative": Claim(
+        Cells("fixed_entries_off", by=("role",)),
+        (
+            Part("listed_sentences_off", "listed_sentences_off", _WITHIN, ROUNDING),
+            Part("fixed_entries_off", "fixed_entries_off", _WITHIN, ROUNDING),
+            *_for_roles("spread_within_sets", ("permutations", "mixture"), _WITHIN, ROUNDING),
+            *_for_roles("between_sets", ("mixture",), _WITHIN, ROUNDING),
+            *_for_roles(
+                "largest_z", ("mixture", "control"), _WITHIN, lambda row: float(row.axes["bound"])
+            ),
+            # More than one word of all types has its own entry as its row's largest.
+            *_for_roles("own_word_largest", ("control",), above, lambda row: 1 / row.n),
+        ),
+        Needs(each={"role": ROLES}),
+        note="largest_z is compared with Bonferroni's bound at 5 % for all entries of a table",
+    ),
     "snell.counts-are-ibm": counts_are_ibm,
 }
+
+
+def draw(result: Result, units: Sequence[Logged]) -> Charts:
+    """Draw figures 1, 4, 5 and 8."""
+    from attnscope.figures.charts import beside
+
+    letters, types = result.config["letters"], result.config["control_letters"]
+    sets = f"Permutations of one of two sets of {letters} words"
+    return {
+        "fig1": _translated_pair(result),
+        "fig4": beside(
+            _letters(result, "permutations", f"Permutations of {letters} words", 1 / letters),
+            _letters(result, "control", f"Control: {letters} of {types} words", 1 / letters),
+        ),
+        "fig5": beside(_polarities(result), _review(result), columns=1),
+        "fig8": _letters(result, "mixture", sets, 1 / (2 * letters)),
+    }
+
+
+def _translated_pair(result: Result) -> Any:
+    """Draw what becomes of the counts in one sentence pair: C, Trans, alignment."""
+    from attnscope.figures.charts import beside
+    from attnscope.recipes.kit.plots import matrix
+
+    panels = {
+        "count": ("Count table C (Eq. 16)", "C", ".1f"),
+        "translation": ("Trans(output | input) (Eq. 17)", "Trans", ".2f"),
+        "alignment": ("Alignment of each output (Eq. 19)", "alignment", ".2f"),
+    }
+    drawn = [
+        matrix(
+            result.picture(Matrix, name, OWN_CORPORA[0]),
+            title=title,
+            value_title=value_title,
+            x_title="English output word",
+            y_title="German input word",
+            value_format=value_format,
+            cell=38,
+        )
+        for name, (title, value_title, value_format) in panels.items()
+    ]
+    return beside(*drawn)
+
+
+def _letters(result: Result, role: str, title: str, highest: float) -> Any:
+    """Draw the table of a small alphabet; tables next to each other have the same colours."""
+    import altair as alt
+
+    from attnscope.figures.charts import heatmap
+
+    table = result.picture(Matrix, "count_per_sentence", role=role)
+    names = ascii_uppercase[: len(table.rows)]
+    drawn = heatmap(
+        table.values,
+        columns=[f"{name}′" for name in names],
+        rows=list(names),
+        x_title="output word",
+        y_title="input word",
+        value_title="C per sentence",
+        domain=(0, highest),
+        value_format=".3f",
+        cell=40,
+    )
+    subtitle = f"a sample of {table.n:,} sentences".replace(",", "\N{NO-BREAK SPACE}")
+    return drawn.properties(title=alt.TitleParams(title, subtitle=subtitle))
+
+
+def _polarities(result: Result) -> Any:
+    """Draw the polarity of words."""
+    import altair as alt
+
+    from attnscope.figures.charts import Axis
+    from attnscope.figures.palette import GROUPS, NEUTRAL
+    from attnscope.recipes.kit.plots import dots
+
+    groups = GROUPS | {"frequent": NEUTRAL}
+    words = dots(
+        result.select("polarity"),
+        Axis("Trans(positive | word)", domain=(-0.03, 1.03), ticks=(0, 0.2, 0.4, 0.6, 0.8, 1)),
+        label=lambda row: str(row.axes["word"]),
+        colour=lambda row: groups[str(row.axes["group"])],
+    )
+    shown = result.config["shown_words"]
+    subtitle = f"{shown} most positive, frequent and negative words; 95 % intervals"
+    return words.properties(title=alt.TitleParams("Word polarity (Eq. 17)", subtitle=subtitle))
+
+
+def _review(result: Result) -> Any:
+    """Draw the alignment of one review's label."""
+    from attnscope.figures.charts import heatmap
+
+    aligned = result.picture(Matrix, "alignment", OWN_CORPORA[1])
+    return heatmap(
+        [[line[0] for line in aligned.values]],
+        columns=[str(word) for word in aligned.rows],
+        rows=[str(aligned.columns[0])],
+        x_title="word of a review",
+        y_title="label",
+        value_title="alignment",
+        title="Alignment of a review's label (Eq. 19)",
+        value_format=".2f",
+        cell=35,
+    )

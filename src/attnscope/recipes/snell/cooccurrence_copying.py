@@ -15,10 +15,10 @@ from jaxtyping import Float, Int
 from scipy import stats
 from torch import Tensor
 
-from attnscope.analysis.intervals import Interval, rate_interval
 from attnscope.claims.decide import SIGNIFICANT
 from attnscope.data.tasks import CopyTask, MixtureCopy, PermutationCopy, SampledCopy
-from attnscope.runs.result import Measurement, measured
+from attnscope.recipes.kit.sheet import Sheet
+from attnscope.runs.result import Matrix, Measurement, Record
 from attnscope.theory.counts import (
     append_eos,
     count_table,
@@ -77,7 +77,7 @@ def _copied(words: Int[Tensor, "batch word"], types: int) -> Float[Tensor, "type
 
 
 def sampled_table(distribution: Distribution, role: str, sentences: int) -> list[Measurement]:
-    """Compare a sample's table with its expectation, and say what structure it has."""
+    """Compare a sample's table with its expectation, and measure its structure."""
     task, sets = distribution.task, distribution.sets
     table = _copied(task.training_batch(0, 0, sentences).inputs, task.types + 1)  # EOS is last
     expected = append_eos(distribution.expected, task.length)
@@ -90,50 +90,42 @@ def sampled_table(distribution: Distribution, role: str, sentences: int) -> list
     others = words.clone().fill_diagonal_(0).amax(1)
     own = words.diagonal() > others + ROUNDING
 
-    share = rate_interval(int(own.sum()), task.types)
+    sheet = Sheet(task.dataset, axes={"role": role})
     rows = [
-        _of("fixed_entries_off", task, role, gap[~random].max(), sentences),
-        _of("spread_within_sets", task, role, spread.max(), sentences),
-        measured("own_word_largest", task.dataset, share, {"role": role}),
+        sheet.point("fixed_entries_off", float(gap[~random].max()), n=sentences),
+        sheet.point("spread_within_sets", float(spread.max()), n=sentences),
+        sheet.rate("own_word_largest", int(own.sum()), task.types),
     ]
     if between.numel():
-        rows.append(_of("between_sets", task, role, between.max(), sentences))
+        rows.append(sheet.point("between_sets", float(between.max()), n=sentences))
     entries = int(random.sum())
     if entries:
         # Bonferroni's bound holds however the entries depend on each other, and they do.
         bound = float(stats.norm.isf(SIGNIFICANT / 2 / entries))
-        largest = (gap[random] / error[random]).max()
-        rows.append(_of("largest_z", task, role, largest, entries, bound=bound))
+        largest = float((gap[random] / error[random]).max())
+        rows.append(sheet.point("largest_z", largest, {"bound": bound}, entries))
     return rows
 
 
-def small_table(distribution: Distribution, role: str, sentences: int) -> list[Measurement]:
+def small_table(distribution: Distribution, role: str, sentences: int) -> list[Record]:
     """List all sentences of a small alphabet, then sample some for the figures; without EOS."""
     task = distribution.task
     listed = torch.tensor(list(distribution.support()))
     off = (_copied(listed, task.types) - distribution.expected).abs().max()
     table = _copied(task.training_batch(0, 0, sentences).inputs[:, :-1], task.types)
     error = 1.96 * standard_error(distribution.expected, task.length, sentences)
-    entries = torch.stack([table, table - error, table + error], -1).tolist()
-    return [
-        _of("listed_sentences_off", task, role, off, len(listed)),
-        *(
-            measured(
-                "count_per_sentence",
-                task.dataset,
-                Interval(value, low, high, sentences),
-                {"role": role, "input": i, "output": o},
-            )
-            for i, line in enumerate(entries)
-            for o, (value, low, high) in enumerate(line)
-        ),
-    ]
-
-
-def _of(
-    name: str, task: CopyTask, role: str, value: Float[Tensor, ""], n: int, **axes: float
-) -> Measurement:
-    """Return a number that has no interval of its own."""
-    return Measurement(
-        name=name, dataset=task.dataset, axes={"role": role, **axes}, value=float(value), n=n
+    drawn = Matrix.of(
+        "count_per_sentence",
+        task.dataset,
+        table.tolist(),
+        range(task.types),
+        range(task.types),
+        axes={"role": role},
+        low=(table - error).tolist(),
+        high=(table + error).tolist(),
+        row_axis="input",
+        column_axis="output",
+        n=sentences,
     )
+    sheet = Sheet(task.dataset, axes={"role": role})
+    return [sheet.point("listed_sentences_off", float(off), n=len(listed)), drawn]

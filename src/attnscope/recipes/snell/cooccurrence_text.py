@@ -1,6 +1,6 @@
 """The count table of a text corpus (§4.2): IBM Model 1's first counts, and Eq. 17–19.
 
-Words count as they stand, with no mark for a sentence's end; a label is a target of one word.
+Words are counted without boundaries of a sentence; a label is a target of one word.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from attnscope.data.batch import Example, Ids, collate
 from attnscope.data.text import open_text
 from attnscope.data.tokens import BOS, EOS
 from attnscope.data.vocabulary import Vocabulary
-from attnscope.runs.result import Measurement, measured
+from attnscope.recipes.kit.sheet import Sheet, rng
+from attnscope.runs.result import Matrix, Measurement
 from attnscope.theory.counts import bag_of_words, count_table
 from attnscope.theory.ibm1 import alignment, expected_counts, translation_table, uniform_translation
 from attnscope.theory.initial_derivative import PaddedPairs
@@ -65,16 +66,11 @@ def ibm_difference(text: Text) -> Measurement:
     """Return the largest relative difference of C (Eq. 16) from IBM Model 1's first counts."""
     first = expected_counts(uniform_translation(len(text.inputs), len(text.outputs)), *text.pairs)
     size = torch.maximum(first, text.counts)
-    return Measurement(
-        name="ibm_difference",
-        dataset=text.dataset,
-        split="train",
-        value=float(((first - text.counts).abs() / size.where(size > 0, 1)).max()),
-        n=len(text.pairs.inputs),
-    )
+    off = float(((first - text.counts).abs() / size.where(size > 0, 1)).max())
+    return Sheet(text.dataset, "train").point("ibm_difference", off, n=len(text.pairs.inputs))
 
 
-def example_tables(text: Text, number: int) -> list[Measurement]:
+def example_tables(text: Text, number: int) -> list[Matrix]:
     """Return C, Trans (Eq. 17) and the alignment (Eq. 19) for the words of one example."""
     one = PaddedPairs(*(part[number : number + 1] for part in text.pairs))
     places, slots = one.input_mask[0], one.target_mask[0]
@@ -85,19 +81,19 @@ def example_tables(text: Text, number: int) -> list[Measurement]:
         "translation": translation[inputs][:, outputs],
         "alignment": alignment(translation, *one)[0, slots][:, places].T,
     }
-    words, targets = text.inputs.decode(inputs.tolist()), text.outputs.decode(outputs.tolist())
     return [
-        Measurement(
-            name=name,
-            dataset=text.dataset,
-            split="train",
-            axes={"place": place, "input": word, "slot": slot, "output": target},
-            value=float(table[place, slot]),
+        Matrix.of(
+            name,
+            text.dataset,
+            table.tolist(),
+            text.inputs.decode(inputs.tolist()),
+            text.outputs.decode(outputs.tolist()),
+            row_axis="input",
+            column_axis="output",
             n=len(text.pairs.inputs),
+            split="train",
         )
         for name, table in tables.items()
-        for place, word in enumerate(words)
-        for slot, target in enumerate(targets)
     ]
 
 
@@ -126,26 +122,24 @@ def word_polarity(text: Text, label: str, shown: int, least: int) -> list[Measur
     polar = polar[((examples >= least) & rare)[polar]]
     groups = {"positive": polar[:shown], "frequent": frequent, "negative": polar[shown:][-shown:]}
     labelled = (text.pairs.targets == positive).numpy()
-    return [
-        row
-        for group, words in groups.items()
-        for row in _polarities(text, shares, labelled, group, words)
-    ]
+    rows: list[Measurement] = []
+    for group, words in groups.items():
+        rows += _polarities(text, shares, labelled, group, words)
+    return rows
 
 
 def _polarities(
     text: Text, shares: Tensor, labelled: np.ndarray, group: str, words: Int[Tensor, " word"]
 ) -> list[Measurement]:
     """Return Trans of some words, with intervals over the examples that they are in."""
-    rng = np.random.default_rng(0)
+    sheet, stream = Sheet(text.dataset, "train"), rng()
     columns = shares.index_select(1, words).to_dense().numpy()
     rows = []
     for word, share in zip(text.inputs.decode(words.tolist()), columns.T, strict=True):
         inside = share > 0
         weight = share[inside, None]
         interval = sentence_ratio_interval(
-            weight * labelled[inside], weight, np.ones_like(weight, bool), rng=rng
+            weight * labelled[inside], weight, np.ones_like(weight, bool), rng=stream
         )
-        row = measured("polarity", text.dataset, interval, {"word": word, "group": group})
-        rows.append(row.model_copy(update={"split": "train"}))
+        rows.append(sheet.row("polarity", interval, {"word": word, "group": group}))
     return rows

@@ -8,36 +8,41 @@ right panel, so this one is ours. The proxy is trained on all four.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 from pydantic import Field
 
 from attnscope.analysis.agreement import expected_random_agreement, top_share_agreement
 from attnscope.analysis.intervals import Interval, crossed_interval, mean_interval
-from attnscope.analysis.learning import LEARNED_AT, learned
+from attnscope.analysis.learning import learned
 from attnscope.claims.decide import (
-    all_of,
+    below,
+    by_value,
     faster_or_more,
     fisher_p,
     log_rank,
     much_greater,
-    verdict,
+    reaches,
 )
-from attnscope.claims.pool import Decision, Pool, interval_of, undecided
+from attnscope.claims.pool import Decision, Pool, interval_of
+from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs, Part
 from attnscope.data.tasks import CopyTask, MixtureCopy, PermutationCopy, SampledCopy
 from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
-from attnscope.recipes.recipe import Charts, Lab, Logged
+from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.sheet import Sheet, rng
+from attnscope.recipes.recipe import Charts
 from attnscope.recipes.snell.copying import (
     accuracy_at,
+    accuracy_curves,
     attention_on_gold,
     copy_unit,
     outcomes,
     read_outcomes,
 )
-from attnscope.runs.result import Measurement, Result, measured
+from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import Settings
 from attnscope.scores.lexicon import proxy_lexicon
 from attnscope.training.trained_unit import TrainedUnit
@@ -87,22 +92,18 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     tasks = distributions(config)
     model = Seq2SeqSpec(embedding=config.hidden, hidden=config.hidden)
     common: dict[str, Any] = {"steps": config.steps, "batch_size": config.batch_size}
-    units = {
-        role: [
+    proxy = ProxySpec(embedding=config.proxy_dimension)
+    training = Training(evaluate_at=(), examples=config.examples, **common)
+    units, proxies = {}, {}
+    for role, task in tasks.items():
+        units[role] = [
             copy_unit(task, seed, model=model, examples=config.examples, **common)
             for seed in range(config.seeds)
         ]
-        for role, task in tasks.items()
-    }
-    proxy = ProxySpec(embedding=config.proxy_dimension)
-    training = Training(evaluate_at=(), examples=config.examples, **common)
-    proxies = {
-        role: [
+        proxies[role] = [
             Unit(source=task, model=proxy, training=training, seed=seed)
             for seed in range(config.proxy_seeds)
         ]
-        for role, task in tasks.items()
-    }
     trained = lab.train(units, "copying")
     trained_proxies = lab.train(proxies, "proxy")
     rows: list[Measurement] = []
@@ -117,18 +118,16 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
 def _where_attention_is(units: list[TrainedUnit], dataset: str, role: str) -> list[Measurement]:
     rows = []
     for outcome, expected in (("learned", True), ("failed", False)):
+        steps = [unit.unit.training.steps for unit in units]
         chosen = [
             unit
-            for unit in units
-            if learned(accuracy_at(unit, unit.unit.training.steps)) == expected
+            for unit, step in zip(units, steps, strict=True)
+            if learned(accuracy_at(unit, step)) == expected
         ]
         if chosen:
-            share = mean_interval(
-                [attention_on_gold(unit) for unit in chosen], rng=np.random.default_rng(0)
-            )
-            axes = {"role": role, "outcome": outcome}
-            seeds = [unit.unit.seed for unit in chosen]
-            rows.append(measured("attention_on_gold", dataset, share, axes, seeds))
+            sheet = Sheet(dataset, seeds=[unit.unit.seed for unit in chosen])
+            shares = [attention_on_gold(unit) for unit in chosen]
+            rows.append(sheet.mean("attention_on_gold", shares, {"role": role, "outcome": outcome}))
     return rows
 
 
@@ -136,46 +135,25 @@ def _what_the_proxy_knows(units: list[TrainedUnit], task: CopyTask, role: str) -
     batch = task.evaluation_batch(units[0].unit.training.examples)
     lexicons = [proxy_lexicon(unit.model) for unit in units]  # type: ignore[arg-type]
     scores = [lexicon.score(batch) for lexicon in lexicons]
-    seeds = [unit.unit.seed for unit in units]
-    axes = {"role": role}
+    sheet = Sheet(task.dataset, seeds=[unit.unit.seed for unit in units], axes={"role": role})
 
     # Words only: the EOS is in every sentence and always told apart from words.
     words = torch.stack([score.values[:, :-1, :-1] for score in scores])
-    variation = words.std(-1, unbiased=False) / words.mean(-1)
-    rng = np.random.default_rng(0)
-    rows = [
-        measured(
-            "variation(beta_px)",
-            task.dataset,
-            mean_interval(variation.mean((1, 2)).numpy(), rng=rng),
-            axes,
-            seeds,
-        )
-    ]
-
+    variation = (words.std(-1, unbiased=False) / words.mean(-1)).mean((1, 2)).numpy()
     gold = torch.nn.functional.one_hot(batch.gold, batch.inputs.shape[1]).float()
     agreement = torch.stack(
         [top_share_agreement(gold, score.values, score.input_mask) for score in scores]
-    )
-    rows.append(
-        measured(
-            "A(gold,beta_px)",
-            task.dataset,
-            crossed_interval(agreement.numpy(), rng=rng),
-            axes,
-            seeds,
-        )
-    )
+    ).numpy()
     baseline = float(expected_random_agreement(batch.input_mask).double().mean())
-    exact = Interval(baseline, baseline, baseline, len(batch))
-    rows.append(measured("A_random", task.dataset, exact, axes, seeds))
+    stream = rng()
+    rows = [
+        sheet.row("variation(beta_px)", mean_interval(variation, rng=stream)),
+        sheet.row("A(gold,beta_px)", crossed_interval(agreement, rng=stream)),
+        sheet.row("A_random", Interval(baseline, baseline, baseline, len(batch))),
+    ]
     if isinstance(task, MixtureCopy):
         halves = [_same_half(lexicon.table, task.length) for lexicon in lexicons]
-        rows.append(
-            measured(
-                "same_half(beta_px)", task.dataset, mean_interval(halves, rng=rng), axes, seeds
-            )
-        )
+        rows.append(sheet.row("same_half(beta_px)", mean_interval(halves, rng=stream)))
     return rows
 
 
@@ -187,16 +165,77 @@ def _same_half(table: torch.Tensor, size: int) -> float:
     return float(((words > 1 / (2 * size)) == same).double().mean())
 
 
+def copied_less(pool: Pool, hard: str, control: str, deviation: str = "") -> Decision:
+    """Decide that some seeds fail to copy a hard distribution, and none its control."""
+    tried, easy = read_outcomes(pool, role=hard), read_outcomes(pool, role=control)
+    steps = pool.config()["steps"]
+    k_tried, k_easy = (sum(run.learned for run in runs) for runs in (tried, easy))
+    slow, fast = ([run.steps for run in runs] for runs in (tried, easy))
+    attention = pool.select("attention_on_gold", role=hard)
+    evidence = {
+        f"{hard} learned": f"{k_tried}/{len(tried)}",
+        f"{control} learned": f"{k_easy}/{len(easy)}",
+        "Fisher p": fisher_p(k_tried, len(tried), k_easy, len(easy)),
+        "log-rank p": log_rank(slow, fast, steps).p,
+        "attention on the right position": {str(r.axes["outcome"]): r.value for r in attention},
+    }
+    return Decision(faster_or_more(tried, easy, steps, pool.needed(20)), evidence, deviation)
+
+
+def informative_in_control(cell: Cell) -> Finding:
+    """Check that in the control β^px knows the gold position far better than chance."""
+    if cell.given["role"] != "control":
+        return Finding(None, {})
+    agreement, baseline = cell.one("A(gold,beta_px)"), cell.value("A_random")
+    found = interval_of(agreement)
+    gap = Interval(found.value - baseline, found.low - baseline, found.high - baseline, found.n)
+    ratio = Interval(found.value / baseline, found.low / baseline, found.high / baseline, found.n)
+    evidence = {"A(gold, beta_px)": agreement, "A_random": baseline}
+    return Finding(much_greater(gap, ratio), evidence)
+
+
+def _dimension(pool: Pool, datasets: Sequence[str]) -> str:
+    return (
+        f"d = {pool.config()['proxy_dimension']} with the initialisation of §4.1: at d = 256 the "
+        "initial noise alone has a variation of .0625"
+    )
+
+
+_HARD = ("permutations", "mixture")
+_VARIATION = ("variation over positions", "variation(beta_px)")
+CLAIMS = {
+    "snell.permutation-copy": partial(copied_less, hard="permutations", control="control"),
+    "snell.mixture-copy": partial(
+        copied_less,
+        hard="mixture",
+        control="mixture control",
+        deviation="the control is ours: the paper names none",
+    ),
+    "snell.proxy-cannot": Claim(
+        Cells("variation(beta_px)", by=("role",)),
+        (
+            Part(*_VARIATION, by_value(below), 0.05, only={"role": _HARD}),
+            Part(*_VARIATION, only={"role": ("control", "mixture control")}),
+            Part(
+                "same half told apart",
+                "same_half(beta_px)",
+                by_value(reaches),
+                0.99,
+                only={"role": "mixture"},
+            ),
+            informative_in_control,
+        ),
+        Needs(each={"role": (*_HARD, "control")}),
+        deviation=_dimension,
+    ),
+}
+
+
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw accuracy against training steps: two panels, one curve per seed."""
-    from attnscope.figures.charts import Axis, Guide, Panel, beside, curves
+    from attnscope.figures.charts import beside
     from attnscope.figures.palette import ROLES
 
-    roles = {row.dataset: str(row.axes["role"]) for row in result.select("seeds_learned")}
-    counts = {
-        str(row.axes["role"]): f"{row.value:.0f} of {row.n} seeds learn"
-        for row in result.select("seeds_learned")
-    }
     length, types = result.config["length"], result.config["control_types"]
     names = {
         "permutations": f"permutations of {length}",
@@ -204,30 +243,17 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
         "mixture": f"permutations of\n2 × {length}",
         "mixture control": f"{length} of {2 * length}",
     }
-    labels = {role: f"{name}:\n{counts[role]}" for role, name in names.items()}
-    rows = [
-        {
-            "step": row["step"],
-            "accuracy": row["accuracy"],
-            "group": labels[role],
-            "seed": unit.config["seed"],
-        }
-        for unit in units
-        if unit.config["model"]["kind"] == "seq2seq"
-        for role in [roles[unit.dataset]]
-        for row in unit.rows
-    ]
+    labels, copies = {}, {}
+    for row in result.select("seeds_learned"):
+        role = str(row.axes["role"])
+        labels[role] = f"{names[role]}:\n{row.value:.0f} of {row.n} seeds learn"
+        own = [unit for unit in units if unit.dataset == row.dataset]
+        copies[role] = [unit for unit in own if unit.config["model"]["kind"] == "seq2seq"]
 
     def panel(title: str, hard: str, control: str) -> Any:
-        frame = Panel(
-            Axis("training steps", domain=(0, result.config["steps"])),
-            Axis("accuracy on held-out sequences", domain=(0, 1)),
-            {labels[control]: ROLES["control"], labels[hard]: ROLES["hard"]},
-            title=title,
-            guides=[Guide([(0, LEARNED_AT), (result.config["steps"], LEARNED_AT)])],
-        )
-        inside = [row for row in rows if row["group"] in frame.colours]
-        return curves(inside, frame, x="step", y="accuracy", group="group", detail="seed")
+        groups = {labels[role]: copies[role] for role in (control, hard)}
+        colours = {labels[control]: ROLES["control"], labels[hard]: ROLES["hard"]}
+        return accuracy_curves(groups, colours, result.config["steps"], title=title)
 
     return {
         "fig3": beside(
@@ -235,72 +261,3 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
             panel("Mixture of two disjoint sets", "mixture", "mixture control"),
         )
     }
-
-
-def permutation_copy(pool: Pool) -> Decision:
-    """Decide snell.permutation-copy."""
-    return _copy_claim(pool, "permutations", "control")
-
-
-def mixture_copy(pool: Pool) -> Decision:
-    """Decide snell.mixture-copy."""
-    return _copy_claim(pool, "mixture", "mixture control")
-
-
-def _copy_claim(pool: Pool, hard_role: str, control_role: str) -> Decision:
-    hard = read_outcomes(pool, role=hard_role)
-    control = read_outcomes(pool, role=control_role)
-    steps = pool.config()["steps"]
-    k_hard, k_control = (sum(run.learned for run in runs) for runs in (hard, control))
-    evidence = {
-        f"{hard_role} learned": f"{k_hard}/{len(hard)}",
-        f"{control_role} learned": f"{k_control}/{len(control)}",
-        "Fisher p": fisher_p(k_hard, len(hard), k_control, len(control)),
-        "log-rank p": log_rank(
-            [run.steps for run in hard], [run.steps for run in control], steps
-        ).p,
-        "attention on the right position": {
-            str(row.axes["outcome"]): row.value
-            for row in pool.select("attention_on_gold", role=hard_role)
-        },
-    }
-    deviation = "" if hard_role == "permutations" else "the control is ours: the paper names none"
-    return Decision(faster_or_more(hard, control, steps, pool.needed(20)), evidence, deviation)
-
-
-def proxy_cannot(pool: Pool) -> Decision:
-    """Decide snell.proxy-cannot."""
-    variation = {str(row.axes["role"]): row for row in pool.select("variation(beta_px)")}
-    halves = pool.select("same_half(beta_px)")
-    agreement = pool.select("A(gold,beta_px)", role="control")
-    if not (variation and halves and agreement):
-        return undecided("no proxy was measured")
-    baseline = pool.select("A_random", role="control")[0].value or float("nan")
-    parts = [
-        verdict((row.value or 0) < 0.05, True)
-        for role, row in variation.items()
-        if role in ("permutations", "mixture")
-    ]
-    parts.append(verdict((halves[0].value or 0) >= 0.99, True))
-    found = interval_of(agreement[0])
-    gap = Interval(found.value - baseline, found.low - baseline, found.high - baseline, found.n)
-    ratio = Interval(found.value / baseline, found.low / baseline, found.high / baseline, found.n)
-    parts.append(much_greater(gap, ratio))
-    evidence = {
-        "variation over positions": {role: row.value for role, row in variation.items()},
-        "same half told apart": halves[0].value,
-        "A(gold, beta_px) in the control": found,
-        "A_random": baseline,
-    }
-    deviation = (
-        f"d = {pool.config()['proxy_dimension']} with the initialisation of §4.1: at d = 256 the "
-        "initial noise alone has a variation of .0625"
-    )
-    return Decision(all_of(parts), evidence, deviation)
-
-
-CLAIMS = {
-    "snell.permutation-copy": permutation_copy,
-    "snell.mixture-copy": mixture_copy,
-    "snell.proxy-cannot": proxy_cannot,
-}

@@ -9,14 +9,14 @@ script.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from attnscope.analysis.intervals import rate_interval
-from attnscope.analysis.learning import LEARNED_AT, steps_to
+from attnscope.analysis.intervals import Interval, rate_interval
 from attnscope.claims.decide import (
     Verdict,
     all_of,
@@ -29,11 +29,18 @@ from attnscope.claims.pool import Decision, Pool, undecided
 from attnscope.data.tasks import PermutationCopy
 from attnscope.models.recurrence import Cell
 from attnscope.models.seq2seq import Seq2SeqSpec
-from attnscope.recipes.recipe import Charts, Lab, Logged
-from attnscope.recipes.snell.copying import copy_unit, outcomes, read_outcomes
-from attnscope.runs.result import Measurement, Result, measured
+from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.sheet import Sheet
+from attnscope.recipes.recipe import Charts
+from attnscope.recipes.snell.copying import (
+    accuracy_curves,
+    copy_unit,
+    outcomes,
+    reached_at,
+    read_outcomes,
+)
+from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import Settings
-from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
 
 # Seeds of random heads start here, so that none of them was ever a candidate.
@@ -87,10 +94,9 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     bad = [head for head, passed in trials.items() if passed == [False] * config.trials]
     dataset = PermutationCopy(length=config.length).dataset
     counts = {"good": len(good), "bad": len(bad), "neither": len(trials) - len(good) - len(bad)}
+    sheet = Sheet(dataset)
     rows = [
-        Measurement(
-            name="heads_found", dataset=dataset, axes={"kind": kind}, value=count, n=len(trials)
-        )
+        sheet.point("heads_found", count, {"kind": kind}, len(trials))
         for kind, count in counts.items()
     ]
     scenarios = _scenarios(config, good, bad)
@@ -103,8 +109,8 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     for (scenario, heads), done in lab.train(units, "several heads").items():
         rows += outcomes(done, dataset, config.steps, scenario=scenario, heads=heads)
     alone = [passed[0] for passed in trials.values()]
-    rate = rate_interval(len(alone) - sum(alone), len(alone))
-    return [*rows, measured("failure_rate", dataset, rate, {"heads": 1, "of": "candidates"})]
+    failed, axes = len(alone) - sum(alone), {"heads": 1, "of": "candidates"}
+    return [*rows, sheet.rate("failure_rate", failed, len(alone), axes)]
 
 
 def _unit(config: Config, heads: Sequence[int], seed: int) -> Unit:
@@ -129,11 +135,6 @@ def _unit(config: Config, heads: Sequence[int], seed: int) -> Unit:
     )
 
 
-def _reaches(unit: TrainedUnit) -> bool:
-    rows = unit.log
-    return steps_to([row["accuracy"] for row in rows], [row["step"] for row in rows]) is not None
-
-
 def _sort_candidates(config: Config, lab: Lab) -> dict[int, list[bool]]:
     """Return for every head tried, in order, whether it learned with each data seed.
 
@@ -148,7 +149,7 @@ def _sort_candidates(config: Config, lab: Lab) -> dict[int, list[bool]]:
             alike = [head for head in wave if len(set(trials[head])) < 2]
             units = {head: _unit(config, [head], data) for head in alike}
             for head, unit in lab.train(units, f"heads {first}–{wave[-1]}").items():
-                trials[head].append(_reaches(unit))
+                trials[head].append(reached_at(unit) is not None)
         found = [passed for passed in trials.values() if len(passed) == config.trials]
         if min(sum(all(p) for p in found), sum(not any(p) for p in found)) >= config.wanted:
             break
@@ -175,76 +176,10 @@ def _scenarios(config: Config, good: list[int], bad: list[int]) -> dict[str, lis
     return scenarios
 
 
-def draw(result: Result, units: Sequence[Logged]) -> Charts:
-    """Draw accuracy against steps for the three scenarios, and failures against the heads."""
-    from attnscope.figures.charts import Axis, Guide, Panel, beside, curves, points
-    from attnscope.figures.palette import ROLES
-
-    config = Config.model_validate(result.config)
-    learned = {str(row.axes["scenario"]): row for row in result.select("seeds_learned")}
-    random = f"random, K = {config.heads}"
-    colours = {random: ROLES["mixed"], "one good": ROLES["control"], "all bad": ROLES["hard"]}
-    shown = {name: colour for name, colour in colours.items() if name in learned}
-    names = {
-        name: f"{config.heads} heads, {name.split(',')[0]}:\n"
-        f"{learned[name].value:.0f} of {learned[name].n} learn"
-        for name in shown
-    }
-    # Units and measurements of the assembled models stand in the same order.
-    assembled = [unit for unit in units if unit.config["seed"] >= _MODEL_DATA]
-    rows = [
-        {
-            "step": row["step"],
-            "accuracy": row["accuracy"],
-            "group": names[name],
-            "run": end.axes["run"],
-        }
-        for unit, end in zip(assembled, result.select("accuracy"), strict=True)
-        for name in [str(end.axes["scenario"])]
-        if name in names
-        for row in unit.rows
-    ]
-    left = Panel(
-        Axis("training steps", domain=(0, config.steps)),
-        Axis("accuracy on held-out sequences", domain=(0, 1)),
-        {names[name]: colour for name, colour in shown.items()},
-        title="Which initial heads",
-        guides=[Guide([(0, LEARNED_AT), (config.steps, LEARNED_AT)])],
-    )
-    single = result.select("failure_rate")[0]
-    rates = _failure_rates(result.select("seeds_learned"))
-    widest = max(rates)
-    expected = [(float(k), float(single.value or 0) ** k) for k in range(1, widest + 1)]
-    right = Panel(
-        Axis("random heads K", domain=(0.5, widest + 0.5), ticks=sorted(rates)),
-        Axis("share of models that fail", domain=(0, 1)),
-        {"measured": ROLES["mixed"]},
-        title="How many heads",
-        labels="none",
-        guides=[Guide(expected, "all K fail alone", at="end")],
-    )
-    dots = [
-        {
-            "heads": heads,
-            "value": rate.value,
-            "low": rate.low,
-            "high": rate.high,
-            "group": "measured",
-        }
-        for heads, rate in rates.items()
-    ]
-    return {
-        "fig6": beside(
-            curves(rows, left, x="step", y="accuracy", group="group", detail="run"),
-            points(dots, right, x="heads", y="value", group="group", low="low", high="high"),
-        )
-    }
-
-
-def _failure_rates(learned: Sequence[Measurement]) -> dict[int, Any]:
+def _failure_rates(learned: Sequence[Measurement]) -> dict[int, Interval]:
     """Return the failure rate of models of random heads, by the number of heads."""
     return {
-        int(row.axes["heads"]): rate_interval(row.n - round(row.value or 0), row.n)
+        int(row.axes["heads"]): rate_interval(row.n - round(row.number), row.n)
         for row in learned
         if str(row.axes["scenario"]).startswith("random")
     }
@@ -291,7 +226,7 @@ def more_heads(pool: Pool) -> Decision:
     heads = sorted(rates)
     failures = [round(rates[k].value * rates[k].n) for k in heads]
     totals = [rates[k].n for k in heads]
-    single = pool.select("failure_rate")[0].value or 0.0
+    single = pool.select("failure_rate")[0].number
     trend = cochran_armitage_trend(failures, totals, heads)
     evidence = {
         "failures": {k: f"{f}/{n}" for k, f, n in zip(heads, failures, totals, strict=True)},
@@ -317,3 +252,53 @@ def _deviation(config: Config) -> str:
 
 
 CLAIMS = {"snell.good-heads": good_heads, "snell.more-heads": more_heads}
+
+
+def draw(result: Result, units: Sequence[Logged]) -> Charts:
+    """Draw accuracy against steps for the three scenarios, and failures against the heads."""
+    from attnscope.figures.charts import beside
+    from attnscope.figures.palette import ROLES
+
+    config = Config.model_validate(result.config)
+    learned = {str(row.axes["scenario"]): row for row in result.select("seeds_learned")}
+    colours = {
+        f"random, K = {config.heads}": ROLES["mixed"],
+        "one good": ROLES["control"],
+        "all bad": ROLES["hard"],
+    }
+    labels = {}
+    for name in colours:
+        if name in learned:
+            row, kind = learned[name], name.split(",")[0]
+            labels[name] = f"{config.heads} heads, {kind}:\n{row.value:.0f} of {row.n} learn"
+    # Units and measurements of the assembled models are in the same order.
+    assembled = [unit for unit in units if unit.config["seed"] >= _MODEL_DATA]
+    groups: dict[str, list[Logged]] = {label: [] for label in labels.values()}
+    for unit, end in zip(assembled, result.select("accuracy"), strict=True):
+        scenario = str(end.axes["scenario"])
+        if scenario in labels:
+            groups[labels[scenario]].append(unit)
+    tints = {label: colours[name] for name, label in labels.items()}
+    left = accuracy_curves(groups, tints, config.steps, title="Which initial heads")
+    return {"fig6": beside(left, _failures(result))}
+
+
+def _failures(result: Result) -> Any:
+    """Draw the share of models that fail against their number of random heads."""
+    from attnscope.figures.charts import Axis, Guide, Panel, points
+    from attnscope.figures.palette import ROLES
+
+    single = result.select("failure_rate")[0].number
+    rates = _failure_rates(result.select("seeds_learned"))
+    widest = max(rates)
+    expected = [(float(k), single**k) for k in range(1, widest + 1)]
+    panel = Panel(
+        Axis("random heads K", domain=(0.5, widest + 0.5), ticks=sorted(rates)),
+        Axis("share of models that fail", domain=(0, 1)),
+        {"measured": ROLES["mixed"]},
+        title="How many heads",
+        labels="none",
+        guides=[Guide(expected, "all K fail alone", at="end")],
+    )
+    dots = [asdict(rate) | {"heads": heads, "group": "measured"} for heads, rate in rates.items()]
+    return points(dots, panel, x="heads", y="value", group="group", low="low", high="high")

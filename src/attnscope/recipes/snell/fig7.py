@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -21,13 +21,16 @@ from torch import Tensor
 
 from attnscope.analysis.intervals import Interval, crossed_interval
 from attnscope.claims.decide import all_of, verdict
-from attnscope.claims.pool import Decision, Pool, interval_of, undecided
+from attnscope.claims.pool import interval_of
+from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs
 from attnscope.data.tasks import KeywordTask
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Uniform
-from attnscope.recipes.recipe import Charts, Lab, Logged
-from attnscope.runs.result import Measurement, Result, measured
+from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.sheet import Number, number, rng
+from attnscope.recipes.recipe import Charts
+from attnscope.runs.result import Curve, Result
 from attnscope.runs.spec import Settings
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.training.trained_unit import TrainedUnit
@@ -69,7 +72,7 @@ QUICK = {
 HEADLINE = ("gamma", "accuracy")
 
 
-def measure(config: Config, lab: Lab) -> list[Measurement]:
+def measure(config: Config, lab: Lab) -> list[Curve]:
     """Train under uniform attention and follow γ at the four places."""
     task = KeywordTask(length=config.length, types=config.types)
     # The early regime is over after some 25 steps, so it is looked at every other step.
@@ -93,45 +96,42 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
             Unit(source=task, model=model, training=training, seed=seed)
             for seed in range(config.seeds)
         ]
-    rows: list[Measurement] = []
+    rows: list[Curve] = []
     for encoder, group in lab.train(units, "keyword").items():
-        for step in training.schedule:
-            rows += _four_places(group, step, encoder)
+        rows += four_places(group, training.schedule, encoder)
     return rows
 
 
-def _four_places(units: Sequence[TrainedUnit], step: int, encoder: str) -> list[Measurement]:
-    axes: dict[str, str | int | float] = {"step": step, "encoder": encoder}
-    dataset = units[0].unit.source.dataset
-    seeds = [unit.unit.seed for unit in units]
-    rng = np.random.default_rng(0)
-    gamma = torch.stack([_gamma(unit, step) for unit in units]).numpy()
-    curves = {place: gamma[:, :, index] for index, place in enumerate(PLACES)}
-    means = {place: crossed_interval(values, rng=rng) for place, values in curves.items()}
-    rows = [
-        measured("gamma", dataset, interval, axes | {"place": place}, seeds)
-        for place, interval in means.items()
+def four_places(units: Sequence[TrainedUnit], steps: Sequence[int], encoder: str) -> list[Curve]:
+    """Return γ at the four places through training, the gaps between them, and accuracy."""
+    curves: dict[Number, dict[int, Interval]] = {}
+    for step in steps:
+        for key, interval in _at_step(units, step).items():
+            curves.setdefault(key, {})[step] = interval
+    dataset, seeds = units[0].unit.source.dataset, [unit.unit.seed for unit in units]
+    return [
+        Curve.of(name, dataset, "step", points, {"encoder": encoder, **dict(axes)}, seeds)
+        for (name, axes), points in curves.items()
     ]
-    heights = [interval.value for interval in means.values()]
+
+
+def _at_step(units: Sequence[TrainedUnit], step: int) -> dict[Number, Interval]:
+    stream = rng()
+    gamma = torch.stack([_gamma(unit, step) for unit in units]).numpy()
+    values = {place: gamma[:, :, index] for index, place in enumerate(PLACES)}
+    found = {
+        number("gamma", place=place): crossed_interval(each, rng=stream)
+        for place, each in values.items()
+    }
+    heights = [interval.value for interval in found.values()]
     span = max(heights) - min(heights)
     for high, low in combinations(PLACES, 2):
-        gap = crossed_interval((curves[high] - curves[low]) / span, rng=rng)
-        rows.append(measured("gap", dataset, gap, axes | {"from": high, "to": low}, seeds))
-    accuracy = [row["accuracy"] for unit in units for row in unit.log if row["step"] == step]
-    value = float(np.mean(accuracy))
-    rows.append(
-        Measurement(
-            name="accuracy",
-            dataset=dataset,
-            axes=axes,
-            value=value,
-            low=min(accuracy),
-            high=max(accuracy),
-            n=len(seeds),
-            seeds=tuple(seeds),
-        )
-    )
-    return rows
+        gap = crossed_interval((values[high] - values[low]) / span, rng=stream)
+        found[number("gap", **{"from": high, "to": low})] = gap
+    accuracy = [unit.log_row(step)["accuracy"] for unit in units]
+    mean = float(np.mean(accuracy))
+    found[number("accuracy")] = Interval(mean, min(accuracy), max(accuracy), len(units))
+    return found
 
 
 def _gamma(unit: TrainedUnit, step: int) -> Float[Tensor, "sentence place"]:
@@ -152,10 +152,61 @@ def _gamma(unit: TrainedUnit, step: int) -> Float[Tensor, "sentence place"]:
     )
 
 
+def local_then_last(cell: Cell) -> Finding:
+    """Check the three hypotheses on an encoder: the second early, the third late, the first never.
+
+    Early is within the first quarter of training, late at its end.
+    """
+    steps = sorted({int(row.axes["step"]) for row in cell.select("gap")})
+    true = {
+        name: [step for step in steps if _true_at(cell, step, gaps)]
+        for name, gaps in HYPOTHESES.items()
+    }
+    early, late = true["hypothesis 2"], true["observation 3"]
+    parts = [
+        verdict(bool(early) and min(early) < steps[-1] / 4, True),
+        verdict(steps[-1] in late, True),
+        verdict(not true["hypothesis 1"], True),
+    ]
+    return Finding(all_of(parts), {name: _spoken(found) for name, found in true.items()})
+
+
+def _true_at(cell: Cell, step: int, gaps: Sequence[tuple[str, str]]) -> bool:
+    found = [_gap(cell, step, high, low) for high, low in gaps]
+    much = all(gap.value >= _MUCH and gap.low > 0 for gap in found[:-1])
+    return much and abs(found[-1].value) <= _ABOUT
+
+
+def _gap(cell: Cell, step: int, high: str, low: str) -> Interval:
+    rows = cell.select("gap", step=step, **{"from": high, "to": low})
+    if rows:
+        return interval_of(rows[0])
+    gap = interval_of(cell.one("gap", step=step, **{"from": low, "to": high}))
+    return Interval(-gap.value, -gap.high, -gap.low, gap.n)
+
+
+def _spoken(steps: Sequence[int]) -> str:
+    if not steps:
+        return "at no evaluated step"
+    return f"at {len(steps)} evaluated steps from {steps[0]} to {steps[-1]}"
+
+
+CLAIMS = {
+    "snell.local-then-last": Claim(
+        Cells("gamma", by=("encoder",)),
+        [local_then_last],
+        Needs(seeds=5, each={"encoder": tuple(ENCODERS)}),
+        deviation="both kinds of encoder: the paper does not say which it has",
+        note="early: within the first quarter of training; late: at its end",
+    )
+}
+
+
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw the four curves with their intervals: the first steps, then all, for both encoders."""
-    from attnscope.figures.charts import Axis, Panel, band, beside
+    from attnscope.figures.charts import Axis, Panel, beside
     from attnscope.figures.palette import POSITIONS
+    from attnscope.recipes.kit.plots import band
 
     names = {
         "keyword": "at the keyword",
@@ -164,80 +215,18 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
         "last": "at the last position",
     }
     last = result.config["steps"]
-
-    def panel(encoder: str, title: str, steps: Axis) -> Any:
-        frame = Panel(
-            steps,
-            Axis("log-odds γ of the right answer"),
-            {names[place]: POSITIONS[place] for place in PLACES},
-            title=f"{encoder.capitalize()} encoder, {title}",
-        )
-        rows = [
-            {
-                "step": row.axes["step"],
-                "value": row.value,
-                "low": row.value if row.low is None else row.low,
-                "high": row.value if row.high is None else row.high,
-                "group": names[str(row.axes["place"])],
-            }
-            for row in result.select("gamma", encoder=encoder)
-            if steps.domain and int(row.axes["step"]) <= steps.domain[1]
-        ]
-        return band(rows, frame, x="step", group="group")
-
-    early = Axis("training steps", domain=(0, min(_EARLY, last)))
-    whole = Axis("training steps", domain=(0, last))
-    panels = [
-        panel(encoder, title, axis)
-        for encoder in ENCODERS
-        for title, axis in (("first steps", early), ("all steps", whole))
-    ]
-    return {"fig7": beside(*panels, columns=2)}
-
-
-def local_then_last(pool: Pool) -> Decision:
-    """Decide snell.local-then-last."""
-    if len(pool.select("gamma")[0].seeds) < pool.needed(5):
-        return undecided("needs at least 5 seeds")
-    parts, evidence = [], {}
+    panels = []
     for encoder in ENCODERS:
-        steps = sorted({int(row.axes["step"]) for row in pool.select("gap", encoder=encoder)})
-        true = {
-            name: [step for step in steps if _true_at(pool, encoder, step, gaps)]
-            for name, gaps in HYPOTHESES.items()
-        }
-        evidence[encoder] = {name: _told(found) for name, found in true.items()}
-        early, late = true["hypothesis 2"], true["observation 3"]
-        parts += [
-            verdict(bool(early) and min(early) < steps[-1] / 4, True),
-            verdict(steps[-1] in late, True),
-            verdict(not true["hypothesis 1"], True),
-        ]
-    note = "early: within the first quarter of training; late: at its end"
-    deviation = "both kinds of encoder: the paper does not say which it has"
-    return Decision(all_of(parts), evidence, deviation, note)
-
-
-def _true_at(pool: Pool, encoder: str, step: int, gaps: Sequence[tuple[str, str]]) -> bool:
-    found = [_gap(pool, encoder, step, high, low) for high, low in gaps]
-    much = all(gap.value >= _MUCH and gap.low > 0 for gap in found[:-1])
-    return much and abs(found[-1].value) <= _ABOUT
-
-
-def _gap(pool: Pool, encoder: str, step: int, high: str, low: str) -> Interval:
-    for first, second, sign in ((high, low, 1), (low, high, -1)):
-        rows = pool.select("gap", encoder=encoder, step=step, **{"from": first, "to": second})
-        if rows:
-            gap = interval_of(rows[0])
-            low_end, high_end = sorted((sign * gap.low, sign * gap.high))
-            return Interval(sign * gap.value, low_end, high_end, gap.n)
-    raise KeyError((high, low))
-
-
-def _told(steps: Sequence[int]) -> str:
-    if not steps:
-        return "at no evaluated step"
-    return f"at {len(steps)} evaluated steps from {steps[0]} to {steps[-1]}"
-
-
-CLAIMS = {"snell.local-then-last": local_then_last}
+        for title, end in (("first steps", min(_EARLY, last)), ("all steps", last)):
+            frame = Panel(
+                Axis("training steps", domain=(0, end)),
+                Axis("log-odds γ of the right answer"),
+                {names[place]: POSITIONS[place] for place in PLACES},
+                title=f"{encoder.capitalize()} encoder, {title}",
+            )
+            rows = result.select("gamma", encoder=encoder)
+            shown = [row for row in rows if int(row.axes["step"]) <= end]
+            panels.append(
+                band(shown, frame, x="step", group=lambda row: names[str(row.axes["place"])])
+            )
+    return {"fig7": beside(*panels, columns=2)}

@@ -7,13 +7,11 @@ trained: velocities are exact at each initialisation, and every initialisation h
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
@@ -21,8 +19,10 @@ from attnscope.analysis.intervals import Interval, mean_interval
 from attnscope.claims.decide import about_equal, all_of
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
 from attnscope.data.randomness import generator
-from attnscope.recipes.recipe import Charts, Lab, Logged
-from attnscope.runs.result import Measurement, Result, measured
+from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.sheet import Sheet, rng
+from attnscope.recipes.recipe import Charts
+from attnscope.runs.result import Measurement, Plane, Point, Record, Result
 from attnscope.runs.spec import Settings
 from attnscope.theory.counts import count_table
 from attnscope.theory.initial_derivative import (
@@ -34,7 +34,7 @@ from attnscope.theory.initial_derivative import (
     random_corpus,
 )
 
-# What is compared with what: Eq. 53, Eq. 15 with its missing factor, Eq. 15 as it stands.
+# Velocities and their laws: Eq. 53, Eq. 15 with its missing factor, Eq. 15 as it stands.
 LAWS = ("logit", "theta", "theta as printed")
 PRINTED_FACTOR = 2.0  # of both equations
 _LARGE = 50_000  # from this d on slopes have to be right
@@ -57,7 +57,7 @@ HEADLINE = ("slope", "error_exponent")
 
 
 class _Start(NamedTuple):
-    """What is kept of an initialisation: tables of input by output types, whatever d is."""
+    """The tables of an initialisation: all are of input by output types, whatever d is."""
 
     counts: Float[Tensor, "input_type output_type"]
     logit: Float[Tensor, "input_type output_type"]
@@ -83,28 +83,32 @@ class _Start(NamedTuple):
         return float((velocity * self.centred).sum() / self.centred.square().sum())
 
 
-def measure(config: Config, lab: Lab) -> list[Measurement]:
+def measure(config: Config, lab: Lab) -> list[Record]:
     """Draw the initialisations at every d and compare their velocities with the laws."""
     seeds, sizes = range(config.seeds), config.dimensions
     starts = [[_start(config, seed, d) for d in sizes] for seed in seeds]
-    dataset = f"random-{config.input_types}x{config.output_types}"
-    rng = np.random.default_rng(0)
-    rows: list[Measurement] = []
+    sheet = Sheet(f"random-{config.input_types}x{config.output_types}", seeds=seeds)
+    stream = rng()
+    rows: list[Record] = []
     for law in LAWS:
         errors = np.array([[start.errors()[law] for start in line] for line in starts])
         exponents = np.polyfit(np.log(sizes), np.log(errors).T, 1)[0]
-        exponent = mean_interval(exponents, rng=rng)
-        rows += _errors(errors, config, dataset, law, rng)
-        rows.append(measured("error_exponent", dataset, exponent, {"law": law}, seeds))
+        exponent = mean_interval(exponents, rng=stream)
+        for d, column in zip(sizes, errors.T, strict=True):
+            axes = {"law": law, "d": d}
+            rows.append(sheet.row("mean_error", mean_interval(column, rng=stream), axes))
+            for seed, value in enumerate(column):
+                rows.append(sheet.point("error", value, axes, seeds=(seed,)))
+        rows.append(sheet.row("error_exponent", exponent, {"law": law}))
     for quantity in ("logit", "theta"):
         for index, d in enumerate(sizes):
-            slope = mean_interval([line[index].slope(quantity) for line in starts], rng=rng)
+            slopes = [line[index].slope(quantity) for line in starts]
             axes = {"quantity": quantity, "d": d, "output_types": config.output_types}
-            rows.append(measured("slope", dataset, slope, axes, seeds, PRINTED_FACTOR))
+            mean = mean_interval(slopes, rng=stream)
+            rows.append(sheet.row("slope", mean, axes, published=PRINTED_FACTOR))
     largest = int(np.argmax(sizes))
-    for seed in seeds:
-        rows += _entries(starts[seed][largest], dataset, sizes[largest], seed)
-    return rows
+    last = [line[largest] for line in starts]
+    return [*rows, _velocities(last, sheet, sizes[largest])]
 
 
 def _start(config: Config, seed: int, d: int) -> _Start:
@@ -121,111 +125,24 @@ def _start(config: Config, seed: int, d: int) -> _Start:
     )
 
 
-def _errors(
-    errors: NDArray[np.float64], config: Config, dataset: str, law: str, rng: np.random.Generator
-) -> list[Measurement]:
-    """Return the largest errors, [seed, d], one by one and as means over initialisations."""
-    rows = []
-    for d, column in zip(config.dimensions, errors.T, strict=True):
-        axes: dict[str, str | int | float] = {"law": law, "d": d}
-        mean = mean_interval(column, rng=rng)
-        rows.append(measured("mean_error", dataset, mean, axes, range(config.seeds)))
-        rows += [
-            Measurement(name="error", dataset=dataset, axes=axes, value=value, n=1, seeds=(seed,))
-            for seed, value in enumerate(column)
-        ]
-    return rows
-
-
-def _entries(start: _Start, dataset: str, d: int, seed: int) -> list[Measurement]:
-    """Return dθ/dτ of every pair of types beside its C − C̄, for the figure."""
-    pairs = np.stack([start.centred.numpy(), start.theta.numpy()], -1)
-    return [
-        Measurement(
-            name="theta_velocity",
-            dataset=dataset,
-            axes={"d": d, "input": i, "output": o, "centred_count": float(pairs[i, o, 0])},
-            value=float(pairs[i, o, 1]),
-            n=1,
-            seeds=(seed,),
-        )
-        for i, o in np.ndindex(pairs.shape[:2])
-    ]
-
-
-def draw(result: Result, units: Sequence[Logged]) -> Charts:
-    """Draw the errors against d, and dθ/dτ against C − C̄ at the largest d."""
-    from attnscope.figures.charts import beside
-
-    return {"initial-derivative": beside(_error_panel(result), _velocity_panel(result))}
-
-
-def _error_panel(result: Result) -> Any:
-    from attnscope.figures.charts import Axis, Guide, Panel, points
-    from attnscope.figures.palette import NEUTRAL, ROLES, SCORES
-
-    names = {
-        "logit": "logits,\nEq. 53",
-        "theta": "probabilities,\nEq. 15 with 1/|O|",
-        "theta as printed": "probabilities,\nEq. 15 as printed",
-    }
-    colours = (ROLES["control"], SCORES["proxy"], NEUTRAL)
-    sizes = sorted({int(row.axes["d"]) for row in result.select("error")})
-    rows = [
-        {"d": row.axes["d"], "error": row.value, "law": names[str(row.axes["law"])]}
-        for row in result.select("error")
-    ]
-    heights = [float(row["error"] or math.nan) for row in rows]
-    frame = Panel(
-        Axis("dimension d", "log", (sizes[0] / 1.7, sizes[-1] * 1.7), sizes, "~s"),
-        Axis(
-            "largest error of the velocity",
-            "log",
-            (min(heights) / 1.7, max(heights) * 1.7),
-            format="~g",
-        ),
-        dict(zip(names.values(), colours, strict=True)),
-        title="Error at initialisation (dashed: as 1/√d)",
-        guides=[Guide(_falling(result, law, sizes)) for law in ("logit", "theta")],
+def _velocities(starts: Sequence[_Start], sheet: Sheet, d: int) -> Plane:
+    """Return dθ/dτ of every pair of types against its C − C̄, for the figure."""
+    points = []
+    for seed, start in enumerate(starts):
+        centred, theta = start.centred.numpy(), start.theta.numpy()
+        for i, o in np.ndindex(centred.shape):
+            place = float(centred[i, o]), float(theta[i, o])
+            points.append(Point(f"{i} → {o}", f"seed {seed}", *place))
+    return Plane(
+        name="theta_velocity",
+        dataset=sheet.dataset,
+        axes={"d": d},
+        x="co-occurrence C, less its mean over outputs",
+        y="velocity dθ/dτ",
+        points=tuple(points),
+        n=1,
+        seeds=tuple(sheet.seeds),
     )
-    return points(rows, frame, x="d", y="error", group="law")
-
-
-def _falling(result: Result, law: str, sizes: Sequence[int]) -> list[tuple[float, float]]:
-    """Return the ends of a line of exponent −½ through the middle of a law's errors."""
-    rows = result.select("error", law=law)
-    level = np.mean([np.log((row.value or np.nan) * float(row.axes["d"]) ** 0.5) for row in rows])
-    return [(d, float(np.exp(level) / d**0.5)) for d in (sizes[0], sizes[-1])]
-
-
-def _velocity_panel(result: Result) -> Any:
-    from attnscope.figures.charts import Axis, Guide, Panel, points
-    from attnscope.figures.palette import SCORES
-
-    config = Config.model_validate(result.config)
-    group = f"measured, {config.seeds} initialisations"
-    rows = [
-        {"count": row.axes["centred_count"], "velocity": row.value, "group": group}
-        for row in result.select("theta_velocity")
-    ]
-    edge = 1.08 * max(abs(float(row["count"] or 0)) for row in rows)
-    corrected = PRINTED_FACTOR / config.output_types
-    laws = {
-        f"slope {PRINTED_FACTOR:g}:\nEq. 15 as printed": PRINTED_FACTOR,
-        f"slope 2/|O| = {corrected:.3g}:\nEq. 15 with 1/|O|": corrected,
-    }
-    frame = Panel(
-        Axis("co-occurrence C, less its mean over outputs", domain=(-edge, edge)),
-        Axis("velocity dθ/dτ", domain=(-2.4 * edge, 2.4 * edge)),
-        {group: SCORES["proxy"]},
-        title=f"Probabilities at d = {max(config.dimensions):,}".replace(",", "\N{NO-BREAK SPACE}"),
-        labels="none",
-        guides=[
-            Guide([(-edge, -edge * slope), (edge, edge * slope)], label)
-            for label, slope in laws.items()
-        ],
-    )
-    return points(rows, frame, x="count", y="velocity", group="group")
 
 
 def initial_derivative(pool: Pool) -> Decision:
@@ -237,16 +154,13 @@ def initial_derivative(pool: Pool) -> Decision:
         return undecided("needs at least 5 initialisations")
     largest = max(int(row.axes["d"]) for row in slopes)
     # A quick run has no d as large as that; what it would say rests on its largest.
-    least = min(_LARGE, largest) if pool.results[-1].scale == "quick" else _LARGE
+    least = min(_LARGE, largest) if pool.quick else _LARGE
     large = [row for row in slopes if int(row.axes["d"]) >= least]
+    errors = pool.select("mean_error", d=largest)
     evidence = {
-        "slope on C - mean": {
-            f"{row.axes['quantity']}, d = {row.axes['d']}": interval_of(row) for row in large
-        },
-        "exponent of the error in d": {str(row.axes["law"]): interval_of(row) for row in exponents},
-        f"largest error at d = {largest}": {
-            str(row.axes["law"]): row.value for row in pool.select("mean_error", d=largest)
-        },
+        "slope on C - mean": {f"{r.axes['quantity']}, d = {r.axes['d']}": r for r in large},
+        "exponent of the error in d": {str(row.axes["law"]): row for row in exponents},
+        f"largest error at d = {largest}": {str(row.axes["law"]): row.value for row in errors},
         "initialisations": min(row.n for row in (*slopes, *exponents)),
     }
     if not large:
@@ -272,3 +186,77 @@ def _off(row: Measurement, expected: float, unit: float = 1.0) -> Interval:
 
 
 CLAIMS = {"snell.initial-derivative": initial_derivative}
+
+
+def draw(result: Result, units: Sequence[Logged]) -> Charts:
+    """Draw the errors against d, and dθ/dτ against C − C̄ at the largest d."""
+    from attnscope.figures.charts import beside
+
+    return {"initial-derivative": beside(_error_panel(result), _velocity_panel(result))}
+
+
+def _error_panel(result: Result) -> Any:
+    from attnscope.figures.charts import Axis, Guide, Panel, points
+    from attnscope.figures.palette import NEUTRAL, ROLES, SCORES
+
+    names = {
+        "logit": "logits,\nEq. 53",
+        "theta": "probabilities,\nEq. 15 with 1/|O|",
+        "theta as printed": "probabilities,\nEq. 15 as printed",
+    }
+    colours = (ROLES["control"], SCORES["proxy"], NEUTRAL)
+    sizes = sorted({int(row.axes["d"]) for row in result.select("error")})
+    errors = result.select("error")
+    rows = [
+        {"d": row.axes["d"], "error": row.value, "law": names[str(row.axes["law"])]}
+        for row in errors
+    ]
+    heights = [row.number for row in errors]
+    frame = Panel(
+        Axis("dimension d", "log", (sizes[0] / 1.7, sizes[-1] * 1.7), sizes, "~s"),
+        Axis(
+            "largest error of the velocity",
+            "log",
+            (min(heights) / 1.7, max(heights) * 1.7),
+            format="~g",
+        ),
+        dict(zip(names.values(), colours, strict=True)),
+        title="Error at initialisation (dashed: as 1/√d)",
+        guides=[Guide(_falling(result, law, sizes)) for law in ("logit", "theta")],
+    )
+    return points(rows, frame, x="d", y="error", group="law")
+
+
+def _falling(result: Result, law: str, sizes: Sequence[int]) -> list[tuple[float, float]]:
+    """Return the ends of a line of exponent −½ through the middle of a law's errors."""
+    rows = result.select("error", law=law)
+    level = np.mean([np.log(row.number * float(row.axes["d"]) ** 0.5) for row in rows])
+    return [(d, float(np.exp(level) / d**0.5)) for d in (sizes[0], sizes[-1])]
+
+
+def _velocity_panel(result: Result) -> Any:
+    from attnscope.figures.charts import Axis, Guide, Panel, points
+    from attnscope.figures.palette import SCORES
+
+    config = Config.model_validate(result.config)
+    group = f"measured, {config.seeds} initialisations"
+    velocities = result.picture(Plane, "theta_velocity")
+    rows = [{"count": point.x, "velocity": point.y, "group": group} for point in velocities.points]
+    edge = 1.08 * max(abs(point.x) for point in velocities.points)
+    corrected = PRINTED_FACTOR / config.output_types
+    laws = {
+        f"slope {PRINTED_FACTOR:g}:\nEq. 15 as printed": PRINTED_FACTOR,
+        f"slope 2/|O| = {corrected:.3g}:\nEq. 15 with 1/|O|": corrected,
+    }
+    frame = Panel(
+        Axis(velocities.x, domain=(-edge, edge)),
+        Axis(velocities.y, domain=(-2.4 * edge, 2.4 * edge)),
+        {group: SCORES["proxy"]},
+        title=f"Probabilities at d = {max(config.dimensions):,}".replace(",", "\N{NO-BREAK SPACE}"),
+        labels="none",
+        guides=[
+            Guide([(-edge, -edge * slope), (edge, edge * slope)], label)
+            for label, slope in laws.items()
+        ],
+    )
+    return points(rows, frame, x="count", y="velocity", group="group")

@@ -2,14 +2,13 @@
 
 A worked example (Eq. 28–30) shows that it need not be: α^opt avoids the position of highest β. On
 text the question is asked of a translator whose output is linear in the context (Eq. 31), for which
-α^opt is the solution of a convex problem and comes with a certificate; that translator's BLEU
-stands beside the main model's, to show that the variant is no straw man.
+α^opt is the solution of a convex problem and comes with a certificate; that translator's BLEU is
+compared with the main model's, to show that the variant is not a straw man.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -18,29 +17,31 @@ from pydantic import Field
 
 from attnscope.analysis.agreement import expected_random_agreement
 from attnscope.analysis.comparison import per_word
-from attnscope.analysis.intervals import Interval, sentence_interval, sentence_ratio_interval
-from attnscope.claims.published import published_value
+from attnscope.analysis.intervals import sentence_interval, sentence_ratio_interval
+from attnscope.claims.decide import Verdict, about_equal, by_value, much_greater, verdict
+from attnscope.claims.pool import Pool
+from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs, Part, corpus_deviations
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.corpus import Corpus
-from attnscope.data.text import ParallelText, Text
+from attnscope.data.text import ParallelText
 from attnscope.errors import UsageError
+from attnscope.recipes.kit.corpora import is_classification, printed_name
+from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.options import Names
-from attnscope.recipes.recipe import Lab
+from attnscope.recipes.recipe import Charts
 from attnscope.recipes.showing import right_and_wrong
-from attnscope.recipes.snell.agreement_rows import WAYS, Way, point, rng
-from attnscope.recipes.snell.optimal_attention_claims import CLAIMS, EXAMPLE, MAIN
-from attnscope.recipes.snell.optimal_attention_figures import draw
-from attnscope.recipes.snell.table5 import QUICK as TABLE5_QUICK
-from attnscope.recipes.snell.text_units import (
+from attnscope.recipes.snell.agreement import CODE, TEXT
+from attnscope.recipes.snell.units import (
+    QUICK as TEXT_QUICK,
     REFERENCE,
     TextConfig,
-    is_classification,
     model_of,
     open_corpus,
     training_of,
     units_of,
 )
-from attnscope.runs.result import Measurement, measured
+from attnscope.runs.result import Matrix, Measurement, Record, Result
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.optimal_attention import Solved, solve
@@ -51,23 +52,16 @@ from attnscope.training.bleu import Bleu
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit, log_column
 
-__all__ = ["CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "Config", "draw", "linear_unit", "measure"]
-
+MAIN = "multi30k-de-en"  # the corpus of A.1, in the direction of the authors' code
+EXAMPLE = "worked example"
 # Eq. 28–30: three positions, three words, the first of which is right.
 GAMMA = ((0.0, 0.0, 0.0), (0.0, -10.0, 5.0), (0.0, 5.0, -10.0))
 
 _LONGEST = 12  # positions of a sentence that is drawn
-# A sentence of one's own for the picture, so that results need not quote a corpus.
-_SENTENCES = {
-    ("de", "en"): (
-        "Ein alter Mann liest im Park eine Zeitung.",
-        "An old man is reading a newspaper in the park.",
-    ),
-    ("en", "de"): (
-        "An old man is reading a newspaper in the park.",
-        "Ein alter Mann liest im Park eine Zeitung.",
-    ),
-}
+_GERMAN = "Ein alter Mann liest im Park eine Zeitung."
+_ENGLISH = "An old man is reading a newspaper in the park."
+# Sentences made for the picture, so that results need not quote a corpus.
+_SENTENCES = {("de", "en"): (_GERMAN, _ENGLISH), ("en", "de"): (_ENGLISH, _GERMAN)}
 
 
 class Config(TextConfig):
@@ -79,7 +73,7 @@ class Config(TextConfig):
     tolerance: float = Field(1e-8, gt=0)
 
 
-QUICK = TABLE5_QUICK | {"corpus": "grammar-translation"}
+QUICK = TEXT_QUICK | {"corpus": "grammar-translation"}
 EXAMPLES = right_and_wrong
 HEADLINE = (
     "alpha_opt",
@@ -102,18 +96,17 @@ def linear_unit(config: TextConfig, source: Corpus) -> Unit:
     )
 
 
-def measure(config: Config, lab: Lab) -> list[Measurement]:
+def measure(config: Config, lab: Lab) -> list[Record]:
     """Solve the worked example, then every output word of each corpus."""
     sources = [_translation(open_corpus(config, name)) for name in config.corpus]
     planned = [
-        (linear_unit(config, source), units_of(config, source)["reference"][0])
-        for source in sources
+        (linear_unit(config, source), units_of(config, source)["reference"]) for source in sources
     ]
-    rows = worked_example(config.tolerance)
+    rows: list[Record] = [*worked_example(config.tolerance)]
     for linear, main in lab.train(planned, "linear and main"):
-        rows += _corpus_rows(linear, config.tolerance, lab.device)
-        rows += _bleu_rows(linear, main)
-        rows += _picture_rows(linear, config.tolerance)
+        rows += solved_corpus(linear, config.tolerance, lab.device)
+        rows += bleu_of_both(linear, main)
+        rows += solved_sentence(linear, config.tolerance)
     return rows
 
 
@@ -133,48 +126,51 @@ def worked_example(tolerance: float) -> list[Measurement]:
     real = torch.ones(1, len(GAMMA), dtype=torch.bool)
     found = optimal_attention(words, state, target, real, real[:, :1], tolerance=tolerance)
     values = {"beta": words[0].softmax(-1)[:, 0], "alpha_opt": found.weights[0, 0]}
-    rows = [
-        measured(
-            name,
-            EXAMPLE,
-            point(float(value)),
-            {"position": position},
-            published=published_value("snell", "text-A.1", EXAMPLE, name, position=position),
-        )
-        for name, numbers in values.items()
-        for position, value in enumerate(numbers, 1)
-    ]
-    return [*rows, measured("largest_gap", EXAMPLE, point(float(found.gap.max())))]
+    sheet = Sheet(EXAMPLE, paper="snell", table="text-A.1", printed=EXAMPLE)
+    rows = []
+    for name, numbers in values.items():
+        for position, value in enumerate(numbers.tolist(), 1):
+            rows.append(sheet.point(name, value, {"position": position}))
+    return [*rows, sheet.point("largest_gap", float(found.gap.max()))]
 
 
-# Rows.
+def _sheet(unit: TrainedUnit, way: str) -> Sheet:
+    source = cast(Corpus, unit.unit.source)
+    return Sheet(
+        source.dataset,
+        "val",
+        (unit.unit.seed,),
+        "snell",
+        "text-A.1",
+        printed_name(source, "snell"),
+        percent=True,
+        axes={"way": way},
+    )
 
 
-def _corpus_rows(linear: TrainedUnit, tolerance: float, device: str) -> list[Measurement]:
+def solved_corpus(linear: TrainedUnit, tolerance: float, device: str) -> list[Measurement]:
+    """Solve every output word of the validation split, by both procedures' checkpoints."""
     rows: list[Measurement] = []
     solved: dict[int, Solved] = {}
-    for way in WAYS:
-        step = _step(linear, way)
+    for way in (TEXT, CODE):
+        step = way.step(linear)
         if step not in solved:
             model = linear.best_model if way.checkpoint == "best" else linear.model
             types = len(linear.unit.source.output_words)
             solved[step] = solve(model, linear.examples_of("val"), types, tolerance, device)
-        rows += _agreement_rows(linear, solved[step], step, {"way": way.name})
-        rows += _certificate_rows(linear, solved[step], tolerance, {"way": way.name})
+        sheet = _sheet(linear, way.name)
+        rows += _agreements(linear, solved[step], step, sheet)
+        rows += _certificates(solved[step], tolerance, sheet)
     return rows
 
 
-def _agreement_rows(
-    linear: TrainedUnit, solved: Solved, step: int, axes: Mapping[str, Any]
-) -> list[Measurement]:
+def _agreements(linear: TrainedUnit, solved: Solved, step: int, sheet: Sheet) -> list[Measurement]:
     alpha, beta = (linear.stored(name, step, "val") for name in ("attention", "lexical_probe"))
     best = solved.score
     mask = best.target_mask.numpy()
     random = expected_random_agreement(best.input_mask).numpy()[:, None]
-    source = linear.unit.source
-    printed = source.definition.published if isinstance(source, Text) else None
     rows = []
-    # α^opt comes first also beside α: it is 0 at most positions, and among so many ties the second
+    # α^opt comes first also next to α: it is 0 at most positions, and among so many ties the second
     # score's top 5 % of a long sentence would hold every position.
     pairs = {
         "alpha_opt,beta": (best, beta),
@@ -183,101 +179,88 @@ def _agreement_rows(
     }
     for pair, (u, v) in pairs.items():
         values = per_word(u, v)
-        name = f"A({pair})"
-        paper = published_value("snell", "text-A.1", printed, name) if printed else None
         share = sentence_interval(values, mask, rng=rng())
-        rows.append(_row(linear, name, share, axes, None if paper is None else 100 * paper))
         excess = sentence_interval(values - random, mask, rng=rng())
-        rows.append(_row(linear, f"excess({pair})", excess, axes))
         ratio = sentence_ratio_interval(values, random, mask, rng=rng())
-        rows.append(_row(linear, f"ratio({pair})", ratio, axes, scale=1))
+        rows += [
+            sheet.row(f"A({pair})", share, share=True),
+            sheet.row(f"excess({pair})", excess, share=True),
+            sheet.row(f"ratio({pair})", ratio),
+        ]
     chance = sentence_interval(np.broadcast_to(random, mask.shape), mask, rng=rng())
-    return [*rows, _row(linear, "A_random", chance, axes)]
+    return [*rows, sheet.row("A_random", chance, share=True)]
 
 
-def _certificate_rows(
-    linear: TrainedUnit, solved: Solved, tolerance: float, axes: Mapping[str, Any]
-) -> list[Measurement]:
+def _certificates(solved: Solved, tolerance: float, sheet: Sheet) -> list[Measurement]:
     """Return how well the optimum is known, and what it brings."""
     mask = solved.score.target_mask
-    done = (solved.gap <= tolerance) & mask
+    done = int(((solved.gap <= tolerance) & mask).sum())
     words = int(mask.sum())
     counts = {
-        "certified": 100 * int(done.sum()) / words,
-        "unconverged": words - int(done.sum()),
+        "certified": 100 * done / words,
+        "unconverged": words - done,
         "largest_gap": float(solved.gap[mask].max()),
     }
-    rows = [
-        _row(linear, name, Interval(value, math.nan, math.nan, words), axes, scale=1)
-        for name, value in counts.items()
-    ]
     means = {
-        "uniform_optimum": (100 * solved.uniform, 1),
-        "loss(alpha_opt)": (solved.loss, 1),
-        "loss(alpha)": (solved.own_loss, 1),
+        "uniform_optimum": 100 * solved.uniform,
+        "loss(alpha_opt)": solved.loss,
+        "loss(alpha)": solved.own_loss,
     }
-    for name, (values, scale) in means.items():
-        interval = sentence_interval(values.numpy(), mask.numpy(), rng=rng())
-        rows.append(_row(linear, name, interval, axes, scale=scale))
+    rows = [sheet.point(name, value, n=words) for name, value in counts.items()]
+    for name, values in means.items():
+        rows.append(sheet.row(name, sentence_interval(values.numpy(), mask.numpy(), rng=rng())))
     return rows
 
 
-def _bleu_rows(linear: TrainedUnit, main: TrainedUnit) -> list[Measurement]:
+def bleu_of_both(linear: TrainedUnit, main: TrainedUnit) -> list[Measurement]:
     """Return BLEU of the linear variant and of the main model, and their difference."""
     metric = Bleu()
-    source = linear.unit.source
-    printed = source.definition.published if isinstance(source, Text) else None
     column, rows = log_column("val", metric.name), []
-    for way in WAYS:
+    for way in (TEXT, CODE):
         values = {}
         for name, unit in (("linear_output", linear), ("main_paper", main)):
-            step = _step(unit, way)
+            step = way.step(unit)
             values[name] = float(unit.log_row(step)[column])
-            axes = {"way": way.name, "model": name}
             found = {"at": step, "signature": metric.signature()}
-            paper = (
-                published_value("snell", "text-A.1", printed, "bleu", model=name)
-                if printed
-                else None
-            )
-            row = _row(unit, "bleu", point(values[name]), axes, paper, scale=1)
-            rows.append(row.model_copy(update={"found": found}))
-        difference = point(values["linear_output"] - values["main_paper"])
-        rows.append(_row(linear, "bleu_difference", difference, {"way": way.name}, scale=1))
+            sheet = _sheet(unit, way.name)
+            rows.append(sheet.point("bleu", values[name], {"model": name}, found=found))
+        difference = values["linear_output"] - values["main_paper"]
+        rows.append(_sheet(linear, way.name).point("bleu_difference", difference))
     return rows
 
 
-def _picture_rows(linear: TrainedUnit, tolerance: float) -> list[Measurement]:
-    """Return α, β and α^opt of one short sentence, cell by cell."""
+def solved_sentence(linear: TrainedUnit, tolerance: float) -> list[Matrix]:
+    """Return α, β and α^opt of one short sentence."""
     source = cast(Corpus, linear.unit.source)
-    batch = _drawn(source)
+    batch = _sentence(source)
     types = len(source.output_words)
     rules = (Attention(), LexicalProbe(reading="probability"))
     model = cast(Any, linear.model)
     scores = [*read_scores(rules, model, batch), solve(model, batch, types, tolerance).score]
-    inputs = _shown(source.input_words.decode(batch.inputs[0].tolist()))
-    outputs = _shown(source.output_words.decode(batch.targets[0].tolist()))
+    inputs = _without_marks(source.input_words.decode(batch.inputs[0].tolist()))
+    outputs = _without_marks(source.output_words.decode(batch.targets[0].tolist()))
     return [
-        _row(
-            linear,
+        Matrix.of(
             "weight",
-            point(float(score.values[0, t, place])),
-            {"score": score.name, "t": t, "l": place, "output": output, "input": word},
-            scale=1,
+            source.dataset,
+            score.values[0].tolist(),
+            outputs,
+            inputs,
+            axes={"score": score.name},
+            n=1,
+            seeds=(linear.unit.seed,),
         )
         for score in scores
-        for t, output in enumerate(outputs)
-        for place, word in enumerate(inputs)
     ]
 
 
-def _shown(pieces: Iterable[str]) -> list[str]:
+def _without_marks(pieces: Iterable[str]) -> list[str]:
     """Return pieces without the mark of a word's start, which few fonts have."""
     return [piece.removeprefix(WORD_START) or piece for piece in pieces]
 
 
-def _drawn(source: Corpus) -> Batch:
-    """Return a sentence of one's own where there is one in the languages, else a short one."""
+def _sentence(source: Corpus) -> Batch:
+    """Return the sentence made for these languages if there is one, else a short one."""
     if isinstance(source, ParallelText):
         known = source.definition
         if (known.source, known.target) in _SENTENCES:
@@ -290,19 +273,82 @@ def _drawn(source: Corpus) -> Batch:
     return collate([examples[fitting[0] if fitting else size.index(min(size))]])
 
 
-def _row(
-    unit: TrainedUnit,
-    name: str,
-    interval: Interval,
-    axes: Mapping[str, Any],
-    published: float | None = None,
-    scale: float = 100,
-) -> Measurement:
-    value, low, high = (scale * end for end in (interval.value, interval.low, interval.high))
-    dataset = unit.unit.source.dataset
-    scaled = Interval(value, low, high, interval.n)
-    return measured(name, dataset, scaled, axes, (unit.unit.seed,), published)
+def as_in_the_example(cell: Cell) -> Finding:
+    """Check that α^opt of Eq. 28–30 is as printed, though β is largest at the first position."""
+    optimum = cell.select("alpha_opt", dataset=EXAMPLE, way=None)
+    beta = [row.number for row in cell.select("beta", dataset=EXAMPLE, way=None)]
+    gap = cell.value("largest_gap", dataset=EXAMPLE, way=None)
+    found = [row.number for row in optimum]
+    printed = [row.published for row in optimum if row.published is not None]
+    certified = gap <= cell.pool.config()["tolerance"]
+    as_printed = len(found) == len(printed) and np.allclose(found, printed, atol=1e-3)
+    largest = bool(np.argmax(beta) == 0)
+    evidence = {EXAMPLE: {"alpha_opt": found, "beta": beta, "gap": gap}}
+    return Finding(verdict(certified and as_printed and largest, certified), evidence)
 
 
-def _step(unit: TrainedUnit, way: Way) -> int:
-    return unit.best_step if way.checkpoint == "best" else int(unit.log[-1]["step"])
+def every_word_certified(cell: Cell) -> Finding:
+    """Check the certificates; without one nothing is known of α^opt, which fails no claim."""
+    left = cell.value("unconverged")
+    evidence = {"words without certificate": left, "largest gap": cell.value("largest_gap")}
+    return Finding(Verdict.HOLDS if left == 0 else Verdict.UNDECIDED, evidence)
+
+
+def _deviation(pool: Pool, datasets: Sequence[str]) -> str:
+    return corpus_deviations(datasets)
+
+
+_ABOVE_CHANCE = ("excess(alpha_opt,beta)", "ratio(alpha_opt,beta)")
+CLAIMS = {
+    "snell.optimal-attention": Claim(
+        Cells("excess(alpha_opt,beta)", given={"way": "text"}, decide=(MAIN,)),
+        (
+            as_in_the_example,
+            every_word_certified,
+            Part(
+                "", ("excess(alpha_opt,beta)", "ratio(alpha_opt,beta)"), much_greater, shown=False
+            ),
+            Part("A(alpha_opt,beta)", "A(alpha_opt,beta)"),
+            Part("A_random", "A_random"),
+            Part("BLEU of", "bleu", each="model"),
+            Part("BLEU less the main model's", "bleu_difference", by_value(about_equal), 1.5),
+        ),
+        Needs(each={"dataset": (MAIN,)}),
+        deviation=_deviation,
+        note="BLEU is that of one run each: its difference is decided as a number without interval",
+    )
+}
+
+_TITLES = {
+    "attention": "α, learned",
+    "lexical_probe": "β, lexical probe",
+    "optimal_attention": "α optimal",
+}
+
+
+def draw(result: Result, units: Sequence[Logged]) -> Charts:
+    """Draw the worked example, and the three scores of one sentence of each corpus."""
+    from attnscope.figures.charts import Axis, beside
+    from attnscope.figures.palette import SCORES
+    from attnscope.recipes.kit.plots import datasets, dots, matrix
+
+    names = {
+        "beta": ("β", SCORES["lexical_probe"]),
+        "alpha_opt": ("α optimal", SCORES["optimal_attention"]),
+    }
+    ticks = (0, 0.25, 0.5, 0.75, 1)
+    charts: dict[str, Any] = {
+        "worked-example": dots(
+            [row for name in names for row in result.select(name, EXAMPLE)],
+            Axis("probability of the right word (β), weight (α)", domain=(-0.04, 1), ticks=ticks),
+            label=lambda row: f"{names[row.name][0]}, position {row.axes['position']}",
+            colour=lambda row: names[row.name][1],
+        )
+    }
+    for dataset in datasets(result.select("certified")):
+        panels = [
+            matrix(result.picture(Matrix, "weight", dataset, score=score), title=title)
+            for score, title in _TITLES.items()
+        ]
+        charts[f"sentence-{dataset}"] = beside(*panels)
+    return charts

@@ -21,12 +21,15 @@ from attnscope.analysis.intervals import (
 from attnscope.analysis.learning import LEARNED_AT
 from attnscope.claims.decide import about_equal, all_of, verdict
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
+from attnscope.claims.table import Cell
 from attnscope.data.tasks import CopyTask, ReorderedCopy, SampledCopy
 from attnscope.models.intervention import Uniform
 from attnscope.models.seq2seq import Seq2SeqSpec
-from attnscope.recipes.recipe import Charts, Lab, Logged
-from attnscope.recipes.snell.copying import copy_unit, outcomes
-from attnscope.runs.result import Measurement, Result, measured
+from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.sheet import Sheet, rng
+from attnscope.recipes.recipe import Charts
+from attnscope.recipes.snell.copying import accuracy_curves, copy_unit, outcomes
+from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import Settings
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.theory.counts import count_table
@@ -118,18 +121,17 @@ def _probe_at_gold(unit: TrainedUnit) -> float:
 def _word_knowledge(
     copy: Sequence[float], reordered: Sequence[float], dataset: str
 ) -> list[Measurement]:
-    rng = np.random.default_rng(0)
-    seeds = range(len(copy))
-    rows = [
-        measured("beta_uf(gold)", dataset, mean_interval(values, rng=rng), {"task": task}, seeds)
-        for task, values in (("copy", copy), ("reordered", reordered))
-    ]
+    sheet, stream = Sheet(dataset, seeds=range(len(copy))), rng()
+    rows = []
+    for task, values in (("copy", copy), ("reordered", reordered)):
+        mean = mean_interval(values, rng=stream)
+        rows.append(sheet.row("beta_uf(gold)", mean, {"task": task}))
     # In units of copying's own value, so that the margin of 10 % is .1.
     level = float(np.mean(copy))
     difference = independent_difference_interval(
-        np.divide(reordered, level), np.divide(copy, level), rng=rng
+        np.divide(reordered, level), np.divide(copy, level), rng=stream
     )
-    return [*rows, measured("beta_uf(gold) relative difference", dataset, difference, {}, seeds)]
+    return [*rows, sheet.row("beta_uf(gold) relative difference", difference)]
 
 
 def _count_tables(copy: SampledCopy, reordered: ReorderedCopy, config: Config) -> Measurement:
@@ -142,43 +144,8 @@ def _count_tables(copy: SampledCopy, reordered: ReorderedCopy, config: Config) -
         for words in (batch, replace(batch, targets=batch.targets[:, order]))
     ]
     off = float((tables[0] - tables[1]).abs().max())
-    return measured("count_table_difference", copy.dataset, Interval(off, off, off, len(batch)))
-
-
-def draw(result: Result, units: Sequence[Logged]) -> Charts:
-    """Draw accuracy against steps: copying at once, the reordering hardly at all."""
-    from attnscope.figures.charts import Axis, Guide, Panel, curves
-    from attnscope.figures.palette import ROLES
-
-    config = Config.model_validate(result.config)
-    counts = {
-        (str(row.axes["task"]), int(row.axes["step"])): f"{row.value:.0f} of {row.n} seeds learn"
-        for row in result.select("seeds_learned")
-    }
-    names = {
-        "copy": f"copying:\n{counts['copy', config.copy_steps]}",
-        "reordered": f"fixed reordering:\n{counts['reordered', config.steps]}",
-    }
-    rows = [
-        {
-            "step": row["step"],
-            "accuracy": row["accuracy"],
-            "group": names["reordered" if unit.dataset.startswith("reordered") else "copy"],
-            "seed": unit.config["seed"],
-        }
-        for unit in units
-        if not unit.config["training"]["attention"]
-        for row in unit.rows
-    ]
-    frame = Panel(
-        Axis("training steps", domain=(0, config.steps)),
-        Axis("accuracy on held-out sequences", domain=(0, 1)),
-        {names["reordered"]: ROLES["hard"], names["copy"]: ROLES["control"]},
-        guides=[Guide([(0, LEARNED_AT), (config.steps, LEARNED_AT)])],
-        width=420,
-    )
-    figure = curves(rows, frame, x="step", y="accuracy", group="group", detail="seed")
-    return {"permutation-function": figure}
+    exact = Interval(off, off, off, len(batch))
+    return Sheet(copy.dataset).row("count_table_difference", exact)
 
 
 def permutation_function(pool: Pool) -> Decision:
@@ -187,16 +154,19 @@ def permutation_function(pool: Pool) -> Decision:
     copied = _accuracies(pool, "copy", config.copy_steps)
     early = _accuracies(pool, "reordered", config.copy_steps)
     late = _accuracies(pool, "reordered", config.steps)
-    tables = pool.select("count_table_difference")[0].value
-    gap = pool.select("beta_uf(gold) relative difference")[0]
+    cell = Cell(pool)
+    tables, gap = (
+        cell.value("count_table_difference"),
+        cell.one("beta_uf(gold) relative difference"),
+    )
     evidence = {
         "copying, lowest accuracy": min(copied),
         f"reordered at {config.copy_steps}, highest accuracy": max(early),
         f"reordered at {config.steps}, highest accuracy": max(late),
         "count tables differ by": tables,
-        "beta_uf at the gold position, relative difference": interval_of(gap),
+        "beta_uf at the gold position, relative difference": gap,
     }
-    if len(copied) < pool.needed(20) or gap.value is None:
+    if len(copied) < pool.needed(20):
         return undecided("needs 20 seeds", evidence)
     parts = [
         verdict(min(copied) >= 0.99, True),
@@ -209,7 +179,30 @@ def permutation_function(pool: Pool) -> Decision:
 
 
 def _accuracies(pool: Pool, task: str, step: int) -> list[float]:
-    return [row.value or 0.0 for row in pool.select("accuracy", task=task, step=step)]
+    return [row.number for row in pool.select("accuracy", task=task, step=step)]
 
 
 CLAIMS = {"snell.permutation-function": permutation_function}
+
+
+def draw(result: Result, units: Sequence[Logged]) -> Charts:
+    """Draw accuracy against steps: copying at once, the reordering hardly at all."""
+    from attnscope.figures.palette import ROLES
+
+    config = Config.model_validate(result.config)
+    learned = {
+        task: result.select("seeds_learned", task=task, step=step)[0]
+        for task, step in (("copy", config.copy_steps), ("reordered", config.steps))
+    }
+    names = {"copy": "copying", "reordered": "fixed reordering"}
+    labels = {
+        task: f"{names[task]}:\n{row.value:.0f} of {row.n} seeds learn"
+        for task, row in learned.items()
+    }
+    groups: dict[str, list[Logged]] = {labels["reordered"]: [], labels["copy"]: []}
+    for unit in units:
+        if not unit.config["training"]["attention"]:
+            task = "reordered" if unit.dataset.startswith("reordered") else "copy"
+            groups[labels[task]].append(unit)
+    colours = {labels["reordered"]: ROLES["hard"], labels["copy"]: ROLES["control"]}
+    return {"permutation-function": accuracy_curves(groups, colours, config.steps, width=420)}

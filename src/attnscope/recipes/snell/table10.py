@@ -1,4 +1,4 @@
-"""Table 10: attention alone cannot be learned when the rest is frozen at random (A.6).
+"""Table 10: attention alone cannot be learned while the rest is frozen at random (A.6).
 
 Embeddings, encoder and output layer of a random model stay as they are; only the attention layer
 trains. Its attention α^fr is compared with the reference's at the checkpoint that agrees most.
@@ -11,24 +11,26 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from attnscope.claims.decide import below
-from attnscope.claims.published import published_value
 from attnscope.claims.table import Cells, Claim, Needs, Part
 from attnscope.data.corpus import Corpus
-from attnscope.data.text import Text
+from attnscope.figures.palette import SCORES
+from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.options import Names
-from attnscope.recipes.recipe import Charts, Lab, Logged
+from attnscope.recipes.recipe import Charts
 from attnscope.recipes.showing import right_and_wrong
-from attnscope.recipes.snell.agreement_rows import (
-    WAYS,
-    Compared,
-    Which,
+from attnscope.recipes.snell.agreement import (
+    CODE,
+    TEXT,
+    AgreementTable,
+    ScoreKey,
+    agreement_dots,
     highest,
     steps_of,
 )
-from attnscope.recipes.snell.table5 import QUICK as TABLE5_QUICK
-from attnscope.recipes.snell.text_units import (
+from attnscope.recipes.snell.units import (
     CLASSIFICATION,
     OUTLIER,
+    QUICK_LABELLED as QUICK,
     TextConfig,
     demand_labels,
     model_of,
@@ -40,6 +42,8 @@ from attnscope.runs.result import Measurement, Result
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
 
+__all__ = ["CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure"]
+
 
 class Config(TextConfig):
     """Settings of the frozen probe."""
@@ -48,7 +52,6 @@ class Config(TextConfig):
     frozen_seed: int = 18  # none of the other runs'; the paper does not give it
 
 
-QUICK = TABLE5_QUICK | {"corpus": "grammar-sentiment"}
 SHOWN = {"way": "text"}
 EXAMPLES = right_and_wrong
 HEADLINE = ("A(alpha,alpha_fr)", "A(alpha,beta_uf)", "difference")
@@ -63,65 +66,33 @@ def frozen_unit(config: Config, source: Corpus) -> Unit:
 
 
 def measure(config: Config, lab: Lab) -> list[Measurement]:
-    """Train the frozen models beside the units of the agreement tables."""
+    """Train the frozen models next to the units of the agreement tables."""
     demand_labels(config, "snell/table10")
     corpora = train_corpora(config, lab)
     frozen = lab.train([frozen_unit(config, runs.source) for runs in corpora], "frozen")
-    return [
-        row
-        for runs, unit in zip(corpora, frozen, strict=True)
-        for row in _rows(Compared(runs, "val"), unit)
-    ]
-
-
-def _rows(compared: Compared, frozen: TrainedUnit) -> list[Measurement]:
-    rows = []
-    source = compared.runs.source
-    printed = source.definition.published if isinstance(source, Text) else None
-    for way in WAYS:
-        alpha = compared.alpha(way)
-        curve = {
-            step: compared.agreement(alpha, Which(frozen, "attention", step), "top5pct")
-            for step in steps_of(frozen)
-        }
-        found = {
-            "A(alpha,alpha_fr)": highest(curve),
-            "A(alpha,beta_uf)": highest(compared.pair("alpha,beta_uf", way, "top5pct")),
-        }
-        for name, (step, values) in found.items():
-            published = published_value("snell", "table10", printed, name) if printed else None
-            axes, at = {"way": way.name}, {"at": step}
-            rows.append(compared.row(name, compared.interval(values), axes, published, found=at))
-        fixed, uniform = (values for _, values in found.values())
-        rows.append(
-            compared.row("difference", compared.interval(fixed - uniform), {"way": way.name})
-        )
-        if way is WAYS[0]:
-            rows.append(compared.chance(way))
+    rows: list[Measurement] = []
+    for runs, unit in zip(corpora, frozen, strict=True):
+        rows += compared(AgreementTable(runs, "val"), unit)
     return rows
 
 
-def draw(result: Result, units: Sequence[Logged]) -> Charts:
-    """Draw both agreements of each corpus, with the published ones."""
-    from attnscope.figures.charts import Axis, dots_with_intervals
-    from attnscope.figures.palette import SCORES
-
-    shown = {"A(alpha,alpha_fr)": "A(α, α frozen)", "A(alpha,beta_uf)": "A(α, β uniform)"}
-    colours = {
-        "A(alpha,alpha_fr)": SCORES["attention"],
-        "A(alpha,beta_uf)": SCORES["uniform_probe"],
-    }
-    lines = [
-        {"label": f"{row.dataset}: {label}", **row.model_dump()}
-        for dataset in dict.fromkeys(row.dataset for row in result.measurements)
-        for name, label in shown.items()
-        for row in result.select(name, dataset, way="text")
-    ]
-    tints = {line["label"]: colours[line["name"]] for line in lines}
-    axis = Axis("agreement (%)", domain=(0, 100))
-    title = "Attention over frozen states, and the uniform probe"
-    chart = dots_with_intervals(lines, axis, label="label", colours=tints, title=title)
-    return {"table10": chart}
+def compared(table: AgreementTable, frozen: TrainedUnit) -> list[Measurement]:
+    """Measure how far α agrees with frozen features' attention, and with β^uf."""
+    rows = []
+    for way in (TEXT, CODE):
+        sheet, alpha = table.sheet(way, "table10"), table.alpha(way)
+        keys = {step: ScoreKey(frozen, "attention", step) for step in steps_of(frozen)}
+        curve = {step: table.agreement(alpha, key) for step, key in keys.items()}
+        found = {
+            "A(alpha,alpha_fr)": highest(curve),
+            "A(alpha,beta_uf)": highest(table.pair("alpha,beta_uf", way)),
+        }
+        for name, (step, values) in found.items():
+            at = {"at": step}
+            rows.append(sheet.row(name, table.interval(values), share=True, found=at))
+        fixed, uniform = (values for _, values in found.values())
+        rows.append(sheet.row("difference", table.interval(fixed - uniform), share=True))
+    return [*rows, table.chance(TEXT)]
 
 
 CLAIMS = {
@@ -136,3 +107,13 @@ CLAIMS = {
         deviation=text_deviations,
     )
 }
+
+
+def draw(result: Result, units: Sequence[Logged]) -> Charts:
+    """Draw both agreements of each corpus, with the published ones."""
+    shown = {
+        "A(alpha,alpha_fr)": ("A(α, α frozen)", SCORES["attention"]),
+        "A(alpha,beta_uf)": ("A(α, β uniform)", SCORES["uniform_probe"]),
+    }
+    title = "Attention over frozen states, and the uniform probe"
+    return {"table10": agreement_dots(result, shown, title)}

@@ -13,7 +13,7 @@ from statistics import median
 from attnscope.claims.decide import Verdict, above, below, much_greater, share_of, verdict
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
 from attnscope.claims.table import Cell, Cells, Check, Claim, Finding, Needs, Part
-from attnscope.recipes.snell.text_units import FULL_SIZE, OUTLIER, text_deviations
+from attnscope.recipes.snell.units import FULL_SIZE, OUTLIER, text_deviations
 from attnscope.runs.result import Measurement
 
 _CLASSIFICATION, _TRANSLATION = 4, 2  # corpora that a claim about every corpus needs

@@ -55,30 +55,31 @@ def _pair(name: str) -> str:
 
 
 def _agreements(rows: Sequence[Measurement], dataset: str) -> alt.LayerChart:
-    from attnscope.figures.charts import Axis, dots_with_intervals
-    from attnscope.figures.palette import SCORES
+    from attnscope.figures.charts import Axis
+    from attnscope.figures.palette import NEUTRAL, SCORES
+    from attnscope.recipes.kit.plots import dots
 
-    lines, colours = [], {}
     shown = {
-        "A(alpha,beta_uf)": "uniform_probe",
-        "A(beta_uf,beta_px)": "proxy",
-        "A(delta,beta_uf)": "saliency",
-        "A(alpha,beta)": "lexical_probe",
-        "A(alpha,delta)": "attention",
+        "A(alpha,beta_uf)": SCORES["uniform_probe"],
+        "A(beta_uf,beta_px)": SCORES["proxy"],
+        "A(delta,beta_uf)": SCORES["saliency"],
+        "A(alpha,beta)": SCORES["lexical_probe"],
+        "A(alpha,delta)": SCORES["attention"],
     }
+    lines: list[Measurement] = []
     for way in ("text", "code"):
-        for name, score in shown.items():
-            for row in _of(rows, name, way=way):
-                label = f"{_pair(name)}, {way}"
-                colours[label] = SCORES[score]
-                lines.append({"label": label, **row.model_dump(include=_ENDS)})
-    chance = _of(rows, "A_random")[0]
-    lines.append({"label": "chance", **chance.model_dump(include=_ENDS)})
-    axis = Axis("agreement (%)", domain=(0, 100))
-    return dots_with_intervals(lines, axis, label="label", colours=colours, title=dataset)
-
-
-_ENDS = {"value", "low", "high", "published"}
+        for name in shown:
+            lines += _of(rows, name, way=way)
+    lines += _of(rows, "A_random")[:1]
+    return dots(
+        lines,
+        Axis("agreement (%)", domain=(0, 100)),
+        label=lambda row: (
+            f"{_pair(row.name)}, {row.axes['way']}" if row.name in shown else "chance"
+        ),
+        colour=lambda row: shown.get(row.name, NEUTRAL),
+        title=dataset,
+    )
 
 
 def _steps(curve: Sequence[Measurement]) -> Any:
@@ -92,8 +93,9 @@ def _steps(curve: Sequence[Measurement]) -> Any:
 
 def _figure2(rows: Sequence[Measurement], performance: str) -> list[alt.LayerChart]:
     """Draw agreement with another seed and its performance, both marked at τ₀."""
-    from attnscope.figures.charts import Axis, Guide, Panel, band
+    from attnscope.figures.charts import Axis, Guide, Panel
     from attnscope.figures.palette import ROLES, SCORES
+    from attnscope.recipes.kit.plots import band, span
 
     axes = {"agreement": "top5pct", "performance": performance}
     hat = _of(rows, "hat_agreement", **axes)
@@ -101,70 +103,52 @@ def _figure2(rows: Sequence[Measurement], performance: str) -> list[alt.LayerCha
     xi, level = _of(rows, "xi(alpha,beta_uf)", **axes)[0], _of(rows, "A(alpha,beta_uf)")[0]
     x = _steps(hat)
     end = x.domain[1]
-    agreement, gained = level.value or 0.0, xi.value or 0.0
     tau = xi.found["tau0"]
-    across = Guide([(0, agreement), (end, agreement)], _pair("A(alpha,beta_uf)"), at="start")
+    across = Guide([(0, level.number), (end, level.number)], _pair(level.name), at="start")
     up: list[Guide] = []
-    found = f"never exceeded: ξ is ξ* = {gained:.1f}"
+    title = f"never exceeded: ξ is ξ* = {xi.number:.1f}"
     if not isinstance(tau, str):
         up = [Guide([(tau, 0), (tau, 100)])]
-        found = f"τ0 = {tau}, ξ = {gained:.1f}"
-    label = {"attention": "A(α, α̂(τ))", "performance": "performance"}
-
-    def line(curve: Sequence[Measurement], name: str) -> list[dict[str, Any]]:
-        return [
-            {"step": row.axes["step"], "group": name, **row.model_dump(include=_ENDS)}
-            for row in curve
-        ]
-
+        title = f"τ0 = {tau}, ξ = {xi.number:.1f}"
     left = Panel(
         x,
         Axis("agreement (%)", domain=(0, 100)),
-        {label["attention"]: SCORES["attention"]},
+        {"A(α, α̂(τ))": SCORES["attention"]},
         title="Attention of another seed",
         labels="none",
         guides=[across, *up],
     )
-    top = 100.0 if performance == "accuracy" else None
-    high = max(row.high or row.value or 0.0 for row in reached)
+    top = 100.0 if performance == "accuracy" else 1.05 * max(span(reached, room=0)[1], 1.0)
     right = Panel(
         x,
-        Axis(_PERFORMANCE[performance], domain=(0, top or 1.05 * max(high, 1.0))),
-        {label["performance"]: ROLES["control"]},
-        title=found,
+        Axis(_PERFORMANCE[performance], domain=(0, top)),
+        {"performance": ROLES["control"]},
+        title=title,
         labels="none",
-        guides=[*up, Guide([(0, gained), (end, gained)])],
+        guides=[*up, Guide([(0, xi.number), (end, xi.number)])],
     )
     return [
-        band(line(hat, label["attention"]), left, x="step", group="group"),
-        band(line(reached, label["performance"]), right, x="step", group="group"),
+        band(hat, left, x="step", group=lambda row: "A(α, α̂(τ))"),
+        band(reached, right, x="step", group=lambda row: "performance"),
     ]
 
 
 def _training(rows: Sequence[Measurement]) -> list[alt.LayerChart]:
     """Draw which agreement comes first, and how attention leaves the uniform."""
-    from attnscope.figures.charts import Axis, Panel, curves
+    from attnscope.figures.charts import Axis, Panel
     from attnscope.figures.palette import SCORES
+    from attnscope.recipes.kit.plots import curves
 
     groups = {
         "curve(alpha,beta)": ("β(τ)", SCORES["lexical_probe"]),
         "curve(alpha,beta_uf)": ("β uniform(τ)", SCORES["uniform_probe"]),
         "curve(alpha,alpha)": ("α(τ)", SCORES["attention"]),
     }
-    lines = [
-        {"step": row.axes["step"], "value": row.value, "group": label, "seed": 0}
-        for name, (label, _) in groups.items()
-        for row in _of(rows, name)
-    ]
-    entropy = [
-        {"step": row.axes["step"], "value": row.value, "group": "entropy", "seed": 0}
-        for row in _of(rows, "entropy(alpha)")
-    ]
     x = _steps(_of(rows, "curve(alpha,beta)"))
     agreement = Panel(
         x,
         Axis("agreement with the final α (%)", domain=(0, 100)),
-        {label: colour for label, colour in groups.values()},
+        dict(groups.values()),
         title="What the final attention agrees with",
     )
     spread = Panel(
@@ -174,7 +158,8 @@ def _training(rows: Sequence[Measurement]) -> list[alt.LayerChart]:
         title="How uniform attention still is",
         labels="none",
     )
+    lines = [row for name in groups for row in _of(rows, name)]
     return [
-        curves(lines, agreement, x="step", y="value", group="group", detail="seed"),
-        curves(entropy, spread, x="step", y="value", group="group", detail="seed"),
+        curves(lines, agreement, x="step", group=lambda row: groups[row.name][0]),
+        curves(_of(rows, "entropy(alpha)"), spread, x="step", group=lambda row: "entropy"),
     ]

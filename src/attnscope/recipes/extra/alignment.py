@@ -7,9 +7,9 @@ on the gold pairs, teacher-forced, their pieces merged to words. Links can be ha
 format::
 
     from attnscope.analysis.alignment import to_pharaoh
-    from attnscope.recipes.snell.alignment import Config, training_text
-    from attnscope.recipes.snell.alignment_links import ibm_links
-    from attnscope.recipes.snell.alignment_text import open_gold
+    from attnscope.recipes.extra.alignment import Config, training_text
+    from attnscope.recipes.extra.alignment_links import ibm_links
+    from attnscope.recipes.extra.alignment_text import open_gold
 
     config = Config(training="tatoeba-en-fr")
     gold = open_gold("gold-en-fr", ("en", "fr"))
@@ -19,7 +19,7 @@ format::
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -35,12 +35,8 @@ from attnscope.data.known import definition
 from attnscope.data.text import ParallelText
 from attnscope.data.tokens import BOS, EOS, PAD
 from attnscope.errors import UsageError
-from attnscope.recipes.options import Names, Several
-from attnscope.recipes.recipe import Charts, Lab, Logged
-from attnscope.recipes.showing import right_and_wrong
-from attnscope.recipes.snell.agreement_rows import rng
-from attnscope.recipes.snell.alignment_links import diagonal_links, ibm_links, model_links
-from attnscope.recipes.snell.alignment_text import (
+from attnscope.recipes.extra.alignment_links import diagonal_links, ibm_links, model_links
+from attnscope.recipes.extra.alignment_text import (
     GRAMMAR,
     SPELLINGS,
     Gold,
@@ -49,9 +45,18 @@ from attnscope.recipes.snell.alignment_text import (
     cut,
     open_gold,
 )
-from attnscope.recipes.snell.table5 import QUICK as TABLE5_QUICK
-from attnscope.recipes.snell.text_units import TextConfig, open_corpus, units_of
-from attnscope.runs.result import Measurement, Result, measured
+from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.sheet import Sheet, rng
+from attnscope.recipes.options import Names, Several
+from attnscope.recipes.recipe import Charts
+from attnscope.recipes.showing import right_and_wrong
+from attnscope.recipes.snell.units import (
+    QUICK as TEXT_QUICK,
+    TextConfig,
+    open_corpus,
+    units_of,
+)
+from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import Settings
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
@@ -113,7 +118,7 @@ class Config(Settings):
 QUICK = {
     "gold": GRAMMAR,
     "training": GRAMMAR,
-    **{key: TABLE5_QUICK[key] for key in ("translation_hidden", "translation_steps", "examples")},
+    **{key: TEXT_QUICK[key] for key in ("translation_hidden", "translation_steps", "examples")},
 }
 EXAMPLES = right_and_wrong
 HEADLINE = ("aer",)
@@ -143,16 +148,14 @@ def training_text(config: Config) -> tuple[list[Words], list[Words]]:
         )
         return [cut(p.source, first) for p in pairs], [cut(p.target, second) for p in pairs]
     outside = (PAD, BOS, EOS)
-    return (
-        [
-            [word for word in source.input_words.decode(example.inputs) if word not in outside]
-            for example in source.training_examples
-        ],
-        [
-            [word for word in source.output_words.decode(example.targets) if word not in outside]
-            for example in source.training_examples
-        ],
-    )
+    inputs: list[Words] = []
+    outputs: list[Words] = []
+    for example in source.training_examples:
+        words = source.input_words.decode(example.inputs)
+        targets = source.output_words.decode(example.targets)
+        inputs.append([word for word in words if word not in outside])
+        outputs.append([word for word in targets if word not in outside])
+    return inputs, outputs
 
 
 # Measuring.
@@ -170,7 +173,7 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     translator = None
     if trainable and rules:
         source = open_corpus(config.text, config.training)
-        translator = lab.train(units_of(config.text, source)["reference"], "translator")[0]
+        translator = lab.train(units_of(config.text, source)["reference"], "translator")
     rows: list[Measurement] = []
     for gold in corpora:
         with_text = gold in trainable
@@ -223,15 +226,16 @@ def _model_rows(
                 "training": Path(training).name,
                 "checkpoint": checkpoint,
             }
-            rows += [
-                row.model_copy(update={"found": {"at": step}})
-                for row in _rows(gold, links, axes, (translator.unit.seed,))
-            ]
+            rows += _rows(gold, links, axes, (translator.unit.seed,), {"at": step})
     return rows
 
 
 def _rows(
-    gold: Gold, links: Links, axes: Mapping[str, Any], seeds: Iterable[int] = ()
+    gold: Gold,
+    links: Links,
+    axes: Mapping[str, Any],
+    seeds: Sequence[int] = (),
+    at: Mapping[str, Any] | None = None,
 ) -> list[Measurement]:
     sure, possible = gold.sure, gold.possible
     found = {
@@ -239,10 +243,8 @@ def _rows(
         "precision": alignment_precision(links, sure, possible, rng=rng()),
         "recall": alignment_recall(links, sure, rng=rng()),
     }
-    return [
-        measured(name, gold.dataset, interval, axes, seeds).model_copy(update={"split": gold.split})
-        for name, interval in found.items()
-    ]
+    sheet = Sheet(gold.dataset, gold.split, seeds, axes=axes)
+    return [sheet.row(name, interval, found=at) for name, interval in found.items()]
 
 
 # Figures.
@@ -250,20 +252,20 @@ def _rows(
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw the error rate of every method, a figure for each gold corpus."""
-    from attnscope.figures.charts import Axis, dots_with_intervals
+    from attnscope.figures.charts import Axis
     from attnscope.figures.palette import NEUTRAL, SCORES
+    from attnscope.recipes.kit.plots import dots, per_dataset
 
-    axis = Axis("alignment error rate", domain=(0, 1), format=".1f")
-    charts = {}
-    for dataset in dict.fromkeys(row.dataset for row in result.measurements):
-        lines = [
-            {"label": _label(row), **row.model_dump()} for row in result.select("aer", dataset)
-        ]
-        tints = {line["label"]: SCORES.get(str(line["axes"]["method"]), NEUTRAL) for line in lines}
-        charts[f"aer-{dataset}"] = dots_with_intervals(
-            lines, axis, label="label", colours=tints, title=dataset
+    def rates(dataset: str) -> Any:
+        return dots(
+            result.select("aer", dataset),
+            Axis("alignment error rate", domain=(0, 1), format=".1f"),
+            label=_label,
+            colour=lambda row: SCORES.get(str(row.axes["method"]), NEUTRAL),
+            title=dataset,
         )
-    return charts
+
+    return per_dataset(result, "aer", rates, "aer")
 
 
 _SHOWN = {

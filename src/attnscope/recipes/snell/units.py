@@ -1,4 +1,4 @@
-"""The units behind snell's tables on text: one reference run, and what it is compared with.
+"""The units behind snell's tables on text: a reference run, and the runs it is compared with.
 
 For every corpus there is a reference (seed 20), comparison runs of other seeds, a run under uniform
 attention, and the proxy; tables 10 and 11, the optimal attention and the alignments use the same
@@ -18,7 +18,7 @@ from pydantic import Field
 from attnscope.claims.pool import Pool
 from attnscope.claims.table import corpus_deviations, least
 from attnscope.data.corpus import Corpus
-from attnscope.data.text import Text, open_text
+from attnscope.data.text import open_text
 from attnscope.errors import UsageError
 from attnscope.models.attentions import Additive
 from attnscope.models.base import ModelSpec
@@ -28,8 +28,9 @@ from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Uniform
 from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
+from attnscope.recipes.kit.corpora import is_classification
+from attnscope.recipes.kit.lab import Lab
 from attnscope.recipes.options import CorporaSettings, Names
-from attnscope.recipes.recipe import Lab
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.saliency import Saliency
@@ -89,6 +90,20 @@ class TextConfig(CorporaSettings):
         return super().parts + [Path(self.vectors).name] * bool(self.vectors)
 
 
+QUICK = {
+    "corpus": "grammar-sentiment,grammar-translation",
+    "seeds": 2,
+    "embedding": 32,
+    "hidden": 16,
+    "steps": 150,
+    "translation_hidden": 32,
+    "translation_steps": 300,
+    "examples": 100,
+    "proxy_dimension": 32,
+    "proxy_epochs": 10,
+    "proxy_translation_epochs": 10,
+}
+QUICK_LABELLED = QUICK | {"corpus": "grammar-sentiment"}
 FULL_SIZE = least(
     TextConfig,
     "steps",
@@ -113,9 +128,9 @@ class Runs:
 
     source: Corpus
     reference: TrainedUnit
+    comparisons: Sequence[TrainedUnit]
     uniform: TrainedUnit
     proxy: TrainedUnit
-    comparisons: Sequence[TrainedUnit]
 
 
 def open_corpus(config: TextConfig, corpus: str) -> Corpus:
@@ -126,11 +141,6 @@ def open_corpus(config: TextConfig, corpus: str) -> Corpus:
         classification=settings | {"vectors": config.vectors},
         translation=settings | {"pieces": config.pieces},
     )
-
-
-def is_classification(source: Corpus) -> bool:
-    """Tell whether the output is a label."""
-    return source.boundaries is None
 
 
 def model_of(config: TextConfig, source: Corpus, readout: str = "relu") -> ModelSpec:
@@ -179,8 +189,8 @@ def training_of(config: TextConfig, source: Corpus, **settings: Any) -> Training
     )
 
 
-def units_of(config: TextConfig, source: Corpus) -> dict[str, list[Unit]]:
-    """Return the units of a corpus by their part in the comparison."""
+def units_of(config: TextConfig, source: Corpus) -> dict[str, Any]:
+    """Return the units of a corpus, as `Runs` has them."""
     model = model_of(config, source)
     metrics = () if is_classification(source) else (Bleu(),)
     count = config.seeds if is_classification(source) else config.translation_seeds
@@ -191,14 +201,14 @@ def units_of(config: TextConfig, source: Corpus) -> dict[str, list[Unit]]:
         return Unit(source=source, model=model, training=training, seed=seed)
 
     return {
-        "reference": [unit(REFERENCE, scores=both, final_scores=(Saliency(),), metrics=metrics)],
+        "reference": unit(REFERENCE, scores=both, final_scores=(Saliency(),), metrics=metrics),
         # The first comparison's probe is what the authors' code compares attention with.
-        "comparison": [
+        "comparisons": [
             unit(seed, scores=both if seed == COMPARISONS[0] else (Attention(),), metrics=metrics)
             for seed in COMPARISONS[:count]
         ],
-        "uniform": [unit(UNIFORM, scores=(LexicalProbe(),), attention={"cross": Uniform()})],
-        "proxy": [proxy_unit(config, source)],
+        "uniform": unit(UNIFORM, scores=(LexicalProbe(),), attention={"cross": Uniform()}),
+        "proxy": proxy_unit(config, source),
     }
 
 
@@ -233,20 +243,11 @@ def train_corpora(config: TextConfig, lab: Lab) -> list[Runs]:
     """Train, or reuse, the units of all corpora."""
     sources = [open_corpus(config, name) for name in config.corpus]
     trained = lab.train([units_of(config, source) for source in sources], "text")
-    runs = []
-    for source, done in zip(sources, trained, strict=True):
-        reference, uniform, proxy = (done[name][0] for name in ("reference", "uniform", "proxy"))
-        runs.append(Runs(source, reference, uniform, proxy, done["comparison"]))
-    return runs
+    return [Runs(source, **units) for source, units in zip(sources, trained, strict=True)]
 
 
 def demand_labels(config: TextConfig, recipe: str) -> None:
-    """Say which corpus has no labels, before anything is trained."""
+    """Raise an error for a corpus that has no labels, before anything is trained."""
     for name in config.corpus:
         if not is_classification(open_corpus(config, name)):
             raise UsageError(f"{recipe} is about classification; {name} has no labels.")
-
-
-def left_out(source: Corpus) -> dict[str, int]:
-    """Return what a corpus leaves out, by reason."""
-    return source.loaded.left_out if isinstance(source, Text) else {}

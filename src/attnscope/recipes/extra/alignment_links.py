@@ -15,7 +15,7 @@ from attnscope.data.batch import Batch, Example, collate, prefix_mask
 from attnscope.data.corpus import Corpus
 from attnscope.data.text import ParallelText
 from attnscope.data.tokens import UNKNOWN
-from attnscope.recipes.snell.alignment_text import Gold, Links, Words
+from attnscope.recipes.extra.alignment_text import Gold, Links, Words
 from attnscope.scores.score import ScoreRule
 from attnscope.scores.subwords import merge_words
 from attnscope.theory.ibm1 import IbmModel1, reverse
@@ -49,7 +49,7 @@ def ibm_links(
     gold
         The sentences; their links are not looked at.
     text
-        Further sentences to learn from, as of `attnscope.recipes.snell.alignment.training_text`.
+        Further sentences to learn from, as of `attnscope.recipes.extra.alignment.training_text`.
     iterations, null
         As in `attnscope.theory.ibm1.IbmModel1.fit`.
 
