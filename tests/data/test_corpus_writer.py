@@ -95,7 +95,7 @@ def test_labels_keep_a_given_order_and_numbers_go_by_their_value(tmp_path: Path)
         (5, "not a pair of two columns: 5"),
         ((5, "good"), "column 1 must be text, not 5"),
         ((" ", "good"), "column 1 is empty"),
-        (("a\0b", "good"), "a NUL character stands in column 1"),
+        (("a\0b", "good"), "column 1 has a NUL character"),
         (("a\ud800", "good"), "column 1 is not valid Unicode"),
         (("a", ""), "column 2 is empty"),
         (("a", None), "column 2 must be text, not None"),
@@ -114,7 +114,7 @@ def test_a_bad_row_is_one_sentence_with_its_number_and_nothing_is_written(
 
 
 def test_a_line_break_in_a_sentence_is_one_sentence_with_the_row(tmp_path: Path):
-    with pytest.raises(CorpusError, match=r"^Row 2: a line break stands in column 2\.$"):
+    with pytest.raises(CorpusError, match=r"^Row 2: column 2 has a line break\.$"):
         write_corpus(tmp_path / "mine", [("a", "b"), ("c", "d\ne")], languages=("de", "en"))
 
 

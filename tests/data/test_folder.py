@@ -392,7 +392,7 @@ def test_a_label_out_of_range_lists_the_labels():
 def test_a_file_both_packed_and_plain_is_refused():
     with corpus("labelled", packed=True) as folder:
         write(folder / "train.jsonl", b"", packed=False)
-        with pytest.raises(CorpusError, match=r"train\.jsonl\.gz stands beside train\.jsonl"):
+        with pytest.raises(CorpusError, match=r"train\.jsonl\.gz and train\.jsonl both exist"):
             read(folder, "labelled")
 
 
@@ -403,7 +403,7 @@ def test_another_split_language_or_kind_of_text_is_one_sentence_with_the_choices
             opened.pairs("tain", "de", "en")
         with pytest.raises(CorpusError, match=r"no language 'fr'; valid: de, en\."):
             opened.pairs("train", "de", "fr")
-        with pytest.raises(CorpusError, match="made for translation; it has no labelled text"):
+        with pytest.raises(CorpusError, match="a corpus for translation; it has no labelled text"):
             opened.labelled("train")
         with pytest.raises(CorpusError, match="is not a folder"):
             CorpusFolder.open(folder / "meta.json")

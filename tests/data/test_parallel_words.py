@@ -174,7 +174,7 @@ def test_the_corpus_of_the_package_is_made_of_words_already() -> None:
 
 def test_what_cannot_be_opened_is_said_in_one_sentence(folder: Path, tmp_path: Path) -> None:
     reviews = write_corpus(tmp_path / "reviews", [("a b", "good"), ("c d", "bad")] * 20)
-    with pytest.raises(UsageError, match=r"reviews is no parallel text \(classification\): give"):
+    with pytest.raises(UsageError, match=r"reviews is not parallel text \(classification\); give"):
         open_words(reviews)
     with pytest.raises(UsageError, match="has no setting 'typse'; did you mean 'types'"):
         open_words(folder, typse=3)

@@ -226,7 +226,7 @@ def test_the_mirror_of_the_environment_is_asked(server: Server, monkeypatch: pyt
 
 
 def test_a_mirror_or_a_name_that_does_not_exist_is_one_sentence():
-    with pytest.raises(UsageError, match="'example' is no address"):
+    with pytest.raises(UsageError, match="'example' is not a URL"):
         fetch("scan", base="example", pinned=[])
     with pytest.raises(UsageError, match=r"'scann' is pinned; did you mean 'scan'\?"):
         fetch("scann")
@@ -276,7 +276,7 @@ def test_scan_has_its_three_splits(server: Server):
 
 def test_a_line_of_another_form_is_named(server: Server):
     raw = {"tasks.txt": FILE + b"walk twice\n"}
-    with pytest.raises(CorpusError, match=r"tasks\.txt, line 40: the line has not the form"):
+    with pytest.raises(CorpusError, match=r"tasks\.txt, line 40: the line does not match"):
         fetch("scan", base=server.base, pinned=serve(server, "scan", raw))
 
 

@@ -103,8 +103,8 @@ def test_rationales_do_not_change_what_a_unit_is_trained_on(tmp_path):
     ("spans", "said"),
     [
         ("0-2", "rationales is not a list of"),
-        ([[0]], r"rationales has \[0\], which is no pair of whole numbers"),
-        ([[0, 1.5]], r"which is no pair of whole numbers"),
+        ([[0]], r"rationales has \[0\], which is not a pair of integers"),
+        ([[0, 1.5]], r"which is not a pair of integers"),
         ([[0, 9]], r"rationales has \[0, 9\], but there are 7 words"),
         ([[2, 1]], r"rationales has \[2, 1\], but there are 7 words"),
         ([[-1, 1]], r"but there are 7 words"),

@@ -102,12 +102,12 @@ def test_of_a_repeated_word_the_first_vector_is_kept_and_said_so(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a 1 2\nb 1\n", "line 2: a word and 2 numbers should stand here, not 2 columns"),
-        (b"a 1 2\nb 1 2 3\n", "line 2: a word and 2 numbers should stand here, not 4 columns"),
-        (b"a 1 2\n\nb 1 2\n", "line 2: a word and 2 numbers should stand here, not 0 columns"),
-        (b"a 1 2\n 1 2\n", "line 2: a word and 2 numbers should stand here, not 2 columns"),
-        (b"a\n", "line 1: a word and its numbers should stand here, not 1 columns"),
-        (b"2 3\na 1 2\nb 1 2\n", "line 2: a word and 3 numbers should stand here"),
+        (b"a 1 2\nb 1\n", "line 2: a word and 2 numbers expected here, not 2 columns"),
+        (b"a 1 2\nb 1 2 3\n", "line 2: a word and 2 numbers expected here, not 4 columns"),
+        (b"a 1 2\n\nb 1 2\n", "line 2: a word and 2 numbers expected here, not 0 columns"),
+        (b"a 1 2\n 1 2\n", "line 2: a word and 2 numbers expected here, not 2 columns"),
+        (b"a\n", "line 1: a word and its numbers expected here, not 1 columns"),
+        (b"2 3\na 1 2\nb 1 2\n", "line 2: a word and 3 numbers expected here"),
         (b"3 2\na 1 2\nb 1 2\n", "line 1: it announces 3 words, and 2 follow"),
         (b"a 1 2\nb 1 x\n", "line 2: 'x' is not a number"),
         (b"a 1 2\nb 1 nan\n", "line 2: a number is not finite"),

@@ -34,12 +34,12 @@ class Corpus(Source):
     @property
     @abstractmethod
     def training_examples(self) -> Sequence[Example]:
-        """What is trained on."""
+        """Examples to train on."""
 
     @property
     @abstractmethod
     def validation_examples(self) -> Sequence[Example]:
-        """What is evaluated on."""
+        """Examples to evaluate on."""
 
     @property
     def bucket(self) -> int:
@@ -68,7 +68,7 @@ class Corpus(Source):
 
     @cached_property
     def _training_lengths(self) -> array[int]:
-        # Not NumPy's array, whose comparison is no truth value: sources are compared.
+        # Not a NumPy array: sources are compared, and its comparison is not a truth value.
         return array("q", [len(example.inputs) for example in self.training_examples])
 
     def evaluation_batch(self, count: int, split: str = "val") -> Batch:
@@ -93,7 +93,7 @@ def _drawn(seed: int, first: int, end: int, count: int) -> np.ndarray:
     return np.concatenate([order[max(first - at, 0) : end - at] for at, order in orders.items()])
 
 
-# Seeds that train as one program take turns here, each of them now and then in two epochs.
+# Seeds of one vmapped group take turns here, and each may be in two epochs at once.
 @lru_cache(maxsize=32)
 def _order(seed: int, epoch: int, count: int) -> np.ndarray:
     return torch.randperm(count, generator=generator("order", seed, epoch)).numpy()

@@ -1,4 +1,4 @@
-"""Corpus folders are made here: from a user's rows, from pinned files, from the hub.
+"""Writing corpus folders: from a user's rows, from pinned files, from the hub.
 
 A folder appears whole or not at all: it is written aside and renamed. The same rows always give
 the same bytes.
@@ -91,7 +91,7 @@ def place_folder(folder: Path, meta: Mapping[str, Any], files: Mapping[str, str]
     Parameters
     ----------
     folder
-        Its place; what stands there is replaced.
+        Its place; a folder there is replaced.
     meta
         What ``meta.json`` holds.
     files
@@ -159,7 +159,7 @@ def _text(number: int, column: int, value: Any) -> str:
     if not text:
         raise CorpusError(f"Row {number}: column {column} is empty.")
     if "\0" in text:
-        raise CorpusError(f"Row {number}: a NUL character stands in column {column}.")
+        raise CorpusError(f"Row {number}: column {column} has a NUL character.")
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -218,7 +218,7 @@ def _parallel(
 def _sentence(number: int, column: int, value: Any) -> str:
     text = _text(number, column, value)
     if "\n" in text or "\r" in text:
-        raise CorpusError(f"Row {number}: a line break stands in column {column}.")
+        raise CorpusError(f"Row {number}: column {column} has a line break.")
     return text
 
 

@@ -60,7 +60,7 @@ class Phrase:
         return Phrase((*self.inputs, "twice"), self.outputs * 2, self.gold + again)
 
     def then(self, other: Phrase, *between: str) -> Phrase:
-        """Return both in a row; what stands between in the input gives no output."""
+        """Return both phrases; the word between them in the input gives no output."""
         shift = len(self.inputs) + len(between)
         gold = (*self.gold, *(place + shift for place in other.gold))
         inputs = (*self.inputs, *between, *other.inputs)
@@ -121,7 +121,7 @@ class ExtendedScan(GeneratedTask):
 
     @property
     def phrases(self) -> tuple[Phrase, ...]:
-        """What is drawn from."""
+        """The phrases that examples are drawn from."""
         return _MARKED[self.separator](escan_phrases())
 
     @property
@@ -179,7 +179,7 @@ class ExtendedScan(GeneratedTask):
         chosen = torch.full((size, self.shortest_output), -1)
         places = torch.arange(self.shortest_output)
         for _ in range(_ROUNDS):
-            # The last row of the table is no phrase and has no words.
+            # The last row of the table is not a phrase and has no words.
             read, written = inputs[chosen].sum(1), outputs[chosen].sum(1)
             growing = written < self.shortest_output
             too_long = ~growing & (read + 1 > self.longest_input)
@@ -261,10 +261,10 @@ _CHANCES: dict[str, Callable[[Sequence[Phrase]], list[float]]] = {
 def _in_a_row(
     pieces: Int[Tensor, "batch piece word"], width: int, fill: int
 ) -> Int[Tensor, "batch width"]:
-    """Return what is not negative of every row's pieces in a row, then ``fill``."""
+    """Return the non-negative entries of every row, moved to the left, then ``fill``."""
     flat = pieces.flatten(1)
     real = flat >= 0
-    # What is no word goes to one more column, which is cut off.
+    # Negative entries go to one more column, which is cut off.
     place = (real.cumsum(1) - 1).where(real, width)
     row = torch.full((len(flat), width + 1), fill)
     return row.scatter(1, place, flat)[:, :width]

@@ -1,8 +1,8 @@
-"""A corpus as a folder: ``meta.json`` beside one file per split, or per split and language.
+"""A corpus as a folder: ``meta.json`` and one file per split, or per split and language.
 
 Labelled text is ``<split>.jsonl`` (``id``, ``label``, ``text``; ``rationales`` where people marked
 what decides the label), parallel text ``<split>.<language>``, aligned text ``<split>.jsonl`` with
-both sentences and their links; each may end in ``.gz``. Reading is strict: what is malformed is one
+both sentences and their links; each may end in ``.gz``. Reading is strict: malformed input is one
 sentence that names file and line, since a corpus that is half read gives numbers that nobody can
 explain.
 """
@@ -29,7 +29,7 @@ _ORDER = ("train", "val", "valid", "validation", "dev", "test")
 
 
 class CorpusError(AttnscopeError):
-    """A corpus is malformed, or lacks what is asked of it."""
+    """A corpus that is malformed or lacks something it needs."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class CorpusFolder:
     splits
         Names of the splits, ``train`` first.
     sizes
-        Examples per split as far as ``meta.json`` tells.
+        Examples per split where ``meta.json`` has them.
     """
 
     path: Path
@@ -184,7 +184,7 @@ class CorpusFolder:
 
     def _require(self, kind: Kind, text: str) -> None:
         if self.kind != kind:
-            raise CorpusError(f"{self.path} is made for {self.kind}; it has no {text}.")
+            raise CorpusError(f"{self.path} is a corpus for {self.kind}; it has no {text}.")
 
     def _language(self, name: str) -> str:
         if name not in self.languages:
@@ -199,16 +199,16 @@ class CorpusFolder:
         plain = self.path / f"{split}.{ending}"
         packed = self.path / f"{split}.{ending}.gz"
         if plain.exists() and packed.exists():
-            raise CorpusError(f"{packed} stands beside {plain.name}; remove one of them.")
+            raise CorpusError(f"{packed} and {plain.name} both exist; remove one of them.")
         if not plain.exists() and not packed.exists():
             raise CorpusError(f"{plain} (or {packed.name}) is missing.")
         return plain if plain.exists() else packed
 
     def _told_labels(self) -> str:
-        told = [f"{index} ({name})" for index, name in enumerate(self.labels)]
-        if len(told) > 6:
-            return f"labels are {told[0]} to {told[-1]}"
-        return f"labels are {', '.join(told)}"
+        labels = [f"{index} ({name})" for index, name in enumerate(self.labels)]
+        if len(labels) > 6:
+            return f"labels are {labels[0]} to {labels[-1]}"
+        return f"labels are {', '.join(labels)}"
 
 
 def _bad(path: Path, line: int, what: str) -> CorpusError:
@@ -244,7 +244,7 @@ def _content(path: Path) -> str:
         raise _bad(path, line, "the bytes are not UTF-8; save the file as UTF-8") from error
     nul = text.find("\0")
     if nul >= 0:
-        raise _bad(path, text.count("\n", 0, nul) + 1, "a NUL byte stands in the text")
+        raise _bad(path, text.count("\n", 0, nul) + 1, "the text has a NUL byte")
     return text
 
 
@@ -252,7 +252,7 @@ def _lines(path: Path) -> list[str]:
     text = _content(path).replace("\r\n", "\n").removesuffix("\n")
     if not text:
         raise CorpusError(f"{path} is empty; a split needs at least one line.")
-    # Not splitlines, which also cuts at characters that may stand inside a sentence.
+    # Not splitlines, which also cuts at characters that may occur inside a sentence.
     return text.split("\n")
 
 
@@ -261,7 +261,7 @@ def _check_sentences(path: Path, lines: list[str]) -> None:
         if not line or line.isspace():
             raise _bad(path, number, "the line is empty; every line needs a sentence")
         if "\r" in line:
-            raise _bad(path, number, "a carriage return stands in the line; end lines with \\n")
+            raise _bad(path, number, "the line has a carriage return; end lines with \\n")
 
 
 def _parsed(text: str) -> Any:
@@ -297,7 +297,7 @@ def _names(path: Path, meta: dict[str, Any], key: str) -> tuple[str, ...]:
     if key == "langs":
         odd = [name for name in names if not LANGUAGE.fullmatch(name)]
         if odd:
-            raise CorpusError(f"{path}: {odd[0]!r} is no name of a language; take letters.")
+            raise CorpusError(f"{path}: {odd[0]!r} is not the name of a language; use letters.")
     return tuple(names)
 
 
@@ -305,8 +305,8 @@ def _sizes(meta: dict[str, Any]) -> dict[str, int]:
     stats = meta.get("stats")
     if not isinstance(stats, dict):
         return {}
-    told = {name: row.get("n") for name, row in stats.items() if isinstance(row, dict)}
-    return {name: count for name, count in told.items() if type(count) is int}
+    counts = {name: row.get("n") for name, row in stats.items() if isinstance(row, dict)}
+    return {name: count for name, count in counts.items() if type(count) is int}
 
 
 def _splits(files: set[str], endings: tuple[str, ...]) -> tuple[str, ...]:
@@ -352,7 +352,7 @@ def _text(path: Path, line: int, row: dict[str, Any], key: str) -> str:
     if not text or text.isspace():
         raise _bad(path, line, f"{key} is empty")
     if "\0" in text:
-        raise _bad(path, line, f"a NUL character stands in {key}")
+        raise _bad(path, line, f"{key} has a NUL character")
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -371,7 +371,7 @@ def _spans(
     for span in spans:
         if not isinstance(span, list) or [type(end) for end in span] != [int, int]:
             raise _bad(
-                path, line, f"rationales has {_shown(span)}, which is no pair of whole numbers"
+                path, line, f"rationales has {_shown(span)}, which is not a pair of integers"
             )
         if not 0 <= span[0] <= span[1] <= count:
             raise _bad(path, line, f"rationales has {_shown(span)}, but there are {count} words")
@@ -390,7 +390,7 @@ def _links(
         raise _bad(path, line, f"{key} is not a list of [i, j] pairs")
     for link in links:
         if not isinstance(link, list) or [type(end) for end in link] != [int, int]:
-            raise _bad(path, line, f"{key} has {_shown(link)}, which is no pair of whole numbers")
+            raise _bad(path, line, f"{key} has {_shown(link)}, which is not a pair of integers")
         if not all(0 <= end < limit for end, limit in zip(link, limits, strict=True)):
             sizes = f"{limits[0]} and {limits[1]} words"
             raise _bad(path, line, f"{key} has {_shown(link)}, but there are {sizes}")

@@ -1,7 +1,7 @@
 """The grammar of the German-English sentence pairs.
 
-A phrase carries both languages, so that a construction only has to say in which order phrases
-stand. Everything is singular and in the third person.
+A phrase carries both languages, so that a construction only gives the order of phrases. Everything
+is singular and in the third person.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from attnscope.data.randomness import pick, shuffled
 
 
 class _Token:
-    """A German token; compared by identity, since a word may stand twice in a sentence."""
+    """A German token; compared by identity, since a word may occur twice in a sentence."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -108,7 +108,7 @@ def _clause(rng: Random, people: list[_Noun], subordinate: bool) -> _Phrase:
     """Order a clause in both languages.
 
     German has the finite verb second and the rest of the verb last in a main clause, and both
-    last in a subordinate one. English keeps the verb whole and reverses what stands between.
+    last in a subordinate one. English keeps the verb whole and reverses the words between.
     """
     subject = _noun_phrase(rng, people.pop(), _NOMINATIVE)
     verb, complements, times = _predicate(rng, people, subordinate)

@@ -1,7 +1,7 @@
 """Corpora from the Hugging Face hub, through the optional extra ``hub``.
 
 Each is written into the cache as a corpus folder like any other, so that nothing else knows of the
-hub. What differs from the folder of the same name elsewhere stands in its ``meta.json``.
+hub. Its ``meta.json`` says how it differs from the folder of the same name elsewhere.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class HubCorpus:
     differs
         How it differs from the folder of this name that other sources give.
     without
-        What there is where the extra is not installed.
+        The alternative where the extra is not installed.
     """
 
     path: str
@@ -154,7 +154,7 @@ def _files(
     split: str, rows: Iterable[Mapping[str, Any]], corpus: HubCorpus, path: str
 ) -> dict[str, str]:
     if corpus.languages:
-        # A sentence is a line: whatever blanks stand in it become single ones.
+        # A sentence is a line: all its blanks become single ones.
         return {
             f"{split}.{name}": "".join(" ".join(str(row[name]).split()) + "\n" for row in rows)
             for name in corpus.languages

@@ -45,7 +45,7 @@ class CorpusPart(Settings):
 
 
 class CorpusDefinition(Settings):
-    """What of a corpus folder is used, and how.
+    """Which part of a corpus folder is used, and how.
 
     Attributes
     ----------
@@ -61,12 +61,12 @@ class CorpusDefinition(Settings):
         What is learned from it.
     train, val, test
         Names of the splits; ``train`` is empty where there is nothing to train on, ``test`` where
-        nothing is held out beside ``val``.
+        nothing but ``val`` is held out.
     drawn
         Splits that the folder does not have, and how they are drawn: a paper's own, as nearly as
         it is known.
     classes
-        New label and the old labels it stands for; empty: all labels as they are.
+        New label and the old labels it replaces; empty: all labels as they are.
     source, target
         Languages; empty for classification.
     shorter_than
@@ -187,7 +187,7 @@ def fetch(name: str) -> list[Path]:
 
 @dataclass(frozen=True)
 class Listed:
-    """A corpus as ``attnscope data list`` shows it; sizes are None where nothing tells them."""
+    """A corpus as ``attnscope data list`` shows it; sizes are None where unknown."""
 
     name: str
     task: str
@@ -227,12 +227,12 @@ def listing() -> list[Listed]:
     taken = {entry.folder for entry in known} | set(definitions())
     # The first place goes last here, and so wins.
     places = [place for place in reversed(_places()) if place.is_dir()]
-    beside = {path.name: path for place in places for path in place.glob("[!.]*")}
+    present = {path.name: path for place in places for path in place.glob("[!.]*")}
     own = []
-    for name in sorted(beside.keys() - taken):
+    for name in sorted(present.keys() - taken):
         # Other things may lie in a data folder, word vectors for example.
         with suppress(CorpusError):
-            own.append(_own(CorpusFolder.open(beside[name])))
+            own.append(_own(CorpusFolder.open(present[name])))
     return [*_GENERATED, *(_listed(entry) for entry in [*known, *own])]
 
 
@@ -246,9 +246,9 @@ def _listed(entry: CorpusDefinition) -> Listed:
         )
         where = "data folder" if in_data else "cache"
         try:
-            told = CorpusFolder.open(found).sizes
+            counts = CorpusFolder.open(found).sizes
             if not entry.drawn:
-                sizes = (told.get(entry.train), told.get(entry.val))
+                sizes = (counts.get(entry.train), counts.get(entry.val))
         except CorpusError:
             where += ", malformed"
     elif pinned.holds(entry.folder):
@@ -287,7 +287,7 @@ def _own(folder: CorpusFolder) -> CorpusDefinition:
     return CorpusDefinition(
         name=folder.name,
         folder=os.path.abspath(folder.path),
-        title="A folder of one's own",
+        title="A folder of the user's",
         task=folder.kind,
         train="" if aligned else "train",
         val=val,

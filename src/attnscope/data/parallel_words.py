@@ -94,7 +94,7 @@ def open_words(corpus: str | Path, **settings: Any) -> Corpus:
     known = definition(corpus)
     if known.task != "translation":
         raise UsageError(
-            f"{known.name} is no parallel text ({known.task}): give a corpus of sentence pairs."
+            f"{known.name} is not parallel text ({known.task}); give a corpus of sentence pairs."
         )
     # A folder is the same one from wherever, and however, it is named.
     place = str(corpus) if str(corpus) in definitions() else known.folder

@@ -49,7 +49,7 @@ def trained_pieces(digest: str, texts: Iterable[str], size: int) -> Pieces:
     Parameters
     ----------
     digest
-        What stands for the text in the cache's key.
+        The text's part of the cache's key.
     texts
         What to train on; not looked at if the model is in the cache.
     size

@@ -106,7 +106,7 @@ def fetch(
     base = (base or os.environ.get("ATTNSCOPE_MIRROR") or BASE).rstrip("/")
     if not base.startswith(("http://", "https://", "file://")):
         raise UsageError(
-            f"The mirror {base!r} is no address; it starts with https://, for example."
+            f"ATTNSCOPE_MIRROR={base!r} is not a URL (expected http://, https:// or file://)."
         )
     folder = cache_folder() / "pinned" / dataset
     try:
@@ -173,7 +173,7 @@ def _download(url: str, part: Path, output: Path, size: int) -> None:
     have = part.stat().st_size if part.exists() else 0
     raise FetchError(
         f"{url} could not be fetched ({reason}); {have} of {size} bytes are kept: run the same "
-        f"command again to go on."
+        f"command again to resume."
     )
 
 
@@ -240,7 +240,7 @@ def _scan(raw: Raw) -> Iterator[Folder]:
 def _matched(pattern: re.Pattern[str], line: str, path: str, at: int) -> re.Match[str]:
     match = pattern.fullmatch(line.strip())
     if match is None:
-        raise CorpusError(f"{path}, line {at}: the line has not the form {pattern.pattern}.")
+        raise CorpusError(f"{path}, line {at}: the line does not match {pattern.pattern}.")
     return match
 
 

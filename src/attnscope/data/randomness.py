@@ -1,4 +1,4 @@
-"""Explicit randomness: a generator is a pure function of a key, never of what ran before it."""
+"""Explicit randomness: a generator is a pure function of a key, never of earlier draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts in which people have marked what decides the label, as a batch that knows where they did.
+"""Texts with human rationales (spans that decide the label), as a batch with marked positions.
 
 Marks count the words between blanks; the source's own tokens are found inside these, so that every
 input position is marked or not. A split is read by itself: annotators of one split may have marked
@@ -27,7 +27,7 @@ from attnscope.errors import UsageError
 
 @dataclass(frozen=True)
 class Annotated:
-    """Examples of one split with what people marked in them.
+    """Examples of one split with the positions that people marked.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What of a corpus is used: the paper's rules of selection (snell A.5, A.8), counted.
+"""Selection of a corpus' examples by the paper's rules (snell A.5, A.8), with counts.
 
 Classes, lengths, cleaning, drawn splits and the sample of validation examples come from the
 corpus's definition; whatever they leave out is counted by its reason.
@@ -54,7 +54,7 @@ class Selected(Generic[R]):
 
 
 def select(definition: CorpusDefinition, words: Words) -> Selected[LabelledRecord] | Selected[Pair]:
-    """Read a corpus and keep what its definition asks for.
+    """Read a corpus and keep the examples that its definition selects.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ class Checked:
 
 
 def check(name: str | Path) -> Checked:
-    """Read all of a corpus and say what is in it, what is used and what is left out.
+    """Read a whole corpus and count what is in it, what is used and what is left out.
 
     Parameters
     ----------

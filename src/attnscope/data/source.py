@@ -51,7 +51,7 @@ class Source(Spec):
     def evaluation_batch(self, count: int, split: str = "val") -> Batch:
         """Return ``count`` examples of a split (fewer if there are fewer).
 
-        ``val`` is held out; ``train`` is a fixed random part of what is trained on.
+        ``val`` is held out; ``train`` is a fixed random part of the training examples.
         """
 
     def references(self, split: str, count: int) -> list[str]:
@@ -67,4 +67,4 @@ class Source(Spec):
 
     def encode(self, text: str) -> list[int]:
         """Return the input ids of a sentence, as the model was trained to read it."""
-        raise UsageError(f"{self.dataset} is not text: give a batch instead of a sentence.")
+        raise UsageError(f"{self.dataset} is not text; give a batch instead of a sentence.")

@@ -37,7 +37,7 @@ class GeneratedTask(Source):
     def evaluation_batch(self, count: int, split: str = "val") -> Batch:
         """Return held-out examples; a larger count extends a smaller one."""
         if split != "val":
-            raise UsageError(f"{self.dataset} is drawn afresh at every step: it has no {split!r}.")
+            raise UsageError(f"{self.dataset} is generated on the fly and has no split {split!r}.")
         blocks = [
             self.draw(generator("evaluation", self.dataset, start), torch.arange(start, start + 50))
             for start in range(0, count, 50)

@@ -1,7 +1,7 @@
 """Text corpora as sources: labelled texts by words, parallel texts by SentencePiece pieces.
 
-What a corpus is made of is decided in `attnscope.data.known` and `attnscope.data.selection`; here
-it becomes ids. Every sequence is ``<bos> … <eos>``, both of which are attended to (snell, authors'
+`attnscope.data.known` and `attnscope.data.selection` decide what a corpus contains; here it
+becomes ids. Every sequence is ``<bos> … <eos>``, both of which are attended to (snell, authors'
 code); the decoder reads ``<bos> y`` and writes ``y <eos>``.
 """
 
@@ -47,7 +47,7 @@ Record = TypeVar("Record", LabelledRecord, Pair)
 
 @dataclass(frozen=True)
 class Loaded(Generic[Record]):
-    """A corpus in ids, with the records it came from and a count of what was left out."""
+    """A corpus in ids, with its records and a count of those left out."""
 
     words: Vocabulary
     labels: tuple[str, ...]
@@ -72,7 +72,7 @@ class Text(Corpus):
 
     @property
     def definition(self) -> CorpusDefinition:
-        """What the corpus is made of."""
+        """The definition of the corpus."""
         return definition(self.corpus)
 
     @property
@@ -92,17 +92,17 @@ class Text(Corpus):
 
     @property
     def training_examples(self) -> Sequence[Example]:
-        """What is trained on."""
+        """Examples to train on."""
         return self.loaded.train
 
     @property
     def validation_examples(self) -> Sequence[Example]:
-        """What is evaluated on."""
+        """Examples to evaluate on."""
         return self.loaded.val
 
     @property
     def test_examples(self) -> Sequence[Example]:
-        """What is held out beside the validation part; nothing where the corpus has no more."""
+        """Examples of the test part; none where the corpus has no such part."""
         return self.loaded.test
 
     def evaluation_batch(self, count: int, split: str = "val") -> Batch:
@@ -199,7 +199,7 @@ class ParallelText(Text):
         return self.tokeniser.decode(ids)
 
     def references(self, split: str, count: int) -> list[str]:
-        """Return the targets as they stand in the files."""
+        """Return the targets as the files have them."""
         records = {"val": self.loaded.val_records, "train": self.loaded.train_records}[split]
         return [records[index].target for index in self.evaluation_batch(count, split).ids.tolist()]
 
@@ -246,7 +246,7 @@ def tokeniser_named(name: str) -> Any:
 
 
 def selected_of(known: CorpusDefinition, tokens: str) -> Selected[Any]:
-    """Return what a corpus is made of; a corpus that is written anew is read anew."""
+    """Return the selected examples of a corpus; a rewritten corpus is read again."""
     files = sorted(locate(known).path.iterdir())
     stamp = tuple((f.name, f.stat().st_mtime_ns, f.stat().st_size) for f in files)
     return _select_once(known, tokens, stamp)
@@ -259,7 +259,7 @@ def _select_once(known: CorpusDefinition, tokens: str, stamp: tuple[Any, ...]) -
 
 
 def checked(source: Text, tokens: str) -> Selected[Any]:
-    """Return what a source is made of, or say that it has changed since it was trained on."""
+    """Return a source's selected examples; raise an error if they changed since training."""
     selected = selected_of(source.definition, tokens)
     if source.digest and source.digest != selected.digest:
         raise UsageError(
@@ -273,8 +273,8 @@ def checked(source: Text, tokens: str) -> Selected[Any]:
 def _load_labelled(source: LabelledText) -> Loaded[LabelledRecord]:
     selected = checked(source, source.tokens)
     cut = tokeniser_named(source.tokens)
-    beside = {"train": (), "all": (*selected.val, *selected.test)}[source.vocabulary]
-    counted = (*selected.train, *beside)
+    others = {"train": (), "all": (*selected.val, *selected.test)}[source.vocabulary]
+    counted = (*selected.train, *others)
     counts = Counter(word for record in counted for word in cut(record.text))
     known = set(read_vectors(source.vectors).words) if source.vectors else set()
     kept = sorted(w for w, count in counts.items() if count >= source.min_count or w in known)

@@ -1,4 +1,4 @@
-"""Groups of words by the labels of the texts they stand in (sun & lu, Eq. 28 and footnote 9).
+"""Groups of words by the labels of the texts they occur in (sunlu Eq. 28 and footnote 9).
 
 A word belongs to a label if its association with it, γ = (f − f') / (f + f') with f counted in the
 label's texts and f' in all others, is high and it is not rare; it is neutral if the labels share it
@@ -92,7 +92,7 @@ def label_counts(examples: Sequence[Example], types: int, labels: int) -> Counts
 def corpus_counts(source: Corpus) -> Counts:
     """Return the counts of a labelled corpus' training part; those of its special words are 0."""
     if source.boundaries is not None:
-        raise UsageError(f"{source.dataset} has no labels: its words belong to no label.")
+        raise UsageError(f"{source.dataset} has no labels to group its words by.")
     words, labels = source.input_words, source.output_words
     counts = label_counts(source.training_examples, len(words), len(labels))
     counts[[index for index, word in enumerate(words.words) if word in SPECIALS]] = 0

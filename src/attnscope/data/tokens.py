@@ -2,7 +2,7 @@
 
 snell's texts (A.8) are lower-cased and cut into runs of letters and digits (with an inner
 apostrophe): the median lengths that the paper prints are those without punctuation. sunlu's are
-those of Jain and Wallace, as nearly as their tokens can be had without their tokeniser.
+those of Jain and Wallace, as nearly as possible without their tokeniser.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def plain_words(text: str) -> list[str]:
 
 
 def words_and_marks_without_numbers(text: str) -> list[str]:
-    """Return words and marks, a repeated mark as one; what has a digit is ``qqq``.
+    """Return words and marks, a repeated mark as one; anything with a digit is ``qqq``.
 
     So Jain and Wallace clean 20 Newsgroups, with another tokeniser.
     """
@@ -71,7 +71,7 @@ def without_breaks(text: str) -> str:
 
 
 def message_body(text: str) -> str:
-    """Return what its author wrote of a message: no headers, quotes or signature (20 Newsgroups).
+    """Return the body of a message: no headers, quotes or signature (20 Newsgroups).
 
     By scikit-learn's rules, which Jain and Wallace use.
     """

@@ -1,7 +1,7 @@
 """Word vectors from a file: GloVe's text, word2vec's text, or a folder of words and an array.
 
 Text has one word a line with its numbers behind it, all separated by single blanks, plain or
-gzipped; word2vec's first line, "words numbers", may stand before it. A folder holds
+gzipped; word2vec's first line, "words numbers", may precede it. A folder holds
 ``words.txt.gz`` (one word a line) and ``vectors.f16.npy.gz`` (row i belongs to line i).
 """
 
@@ -122,7 +122,7 @@ def _read_text(path: Path) -> Vectors:
         width = len(columns) if width is None else width
         if not word or not columns or len(columns) != width:
             raise UsageError(
-                f"{path}, line {number}: a word and {width or 'its'} numbers should stand here, "
+                f"{path}, line {number}: a word and {width or 'its'} numbers expected here, "
                 f"not {len(columns) + bool(word)} columns."
             )
         words.append(word)

@@ -11,7 +11,7 @@ from attnscope.errors import UsageError
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Word types in the order of their ids; ``unknown`` stands for all others, if there is one."""
+    """Word types in the order of their ids; ``unknown`` replaces all others, if given."""
 
     words: tuple[str, ...]
     unknown: str | None = None
@@ -32,7 +32,7 @@ class Vocabulary:
         return {word: index for index, word in enumerate(self.words)}
 
     def id(self, word: str) -> int:
-        """Return a word's id; an unknown word is an error if the vocabulary has no unknown."""
+        """Return a word's id; an unknown word is an error without ``unknown``."""
         unknown = None if self.unknown is None else self._ids.get(self.unknown)
         index = self._ids.get(word, unknown)
         if index is None:
