@@ -62,3 +62,11 @@ def test_a_listed_unit_cannot_name_a_place_elsewhere(workspace):
 def test_a_folder_of_one_unit_is_enough(trained):
     unit = next((trained / "units").iterdir())
     assert look([unit]).units == [unit]
+
+
+def test_a_result_of_the_old_schema_is_shown_with_a_notice(workspace):
+    path = workspace / "snell/fig3/result.json"
+    path.write_text(path.read_text().replace('"schema":2', '"schema":1'))
+    found = look([workspace])
+    assert len(found.results) == 1
+    assert [notice for notice in found.notices if "old schema 1" in notice]

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from attnscope.runs.convert import convert, main
+from attnscope.errors import WorkspaceError
+from attnscope.runs.convert import main
 from attnscope.runs.result import Curve, Matrix, Measurement, Plane, Point, Result, read_result
+from attnscope.runs.schema1 import with_pictures
 
 
 def row(name: str, value: float | None, found: dict[str, Any] | None = None, **axes: Any) -> Any:
@@ -18,15 +20,15 @@ def row(name: str, value: float | None, found: dict[str, Any] | None = None, **a
 
 
 def converted(recipe: str, *rows: Measurement) -> Result:
-    return convert(
-        Result(
-            recipe=recipe,
-            scale="full",
-            config={},
-            environment={},
-            seconds=1.0,
-            measurements=rows,
-        )
+    numbers, pictures = with_pictures(recipe, rows)
+    return Result(
+        recipe=recipe,
+        scale="full",
+        config={},
+        environment={},
+        seconds=1.0,
+        measurements=numbers,
+        pictures=pictures,
     )
 
 
@@ -168,10 +170,13 @@ def test_numbers_stay_numbers():
     assert new.pictures == ()
 
 
-def test_a_converted_result_stays_as_it_is():
-    rows = [row("gamma", 0.5, step=0), row("gap", 0.5)]
-    once = converted("snell/fig7", *rows)
-    assert convert(once) == once
+def test_the_start_of_arrows_has_no_label():
+    rows = [
+        row("input_plane", 0.0, point="origin", word="boundary", number=0, pc=pc) for pc in (1, 2)
+    ]
+    [plane] = converted("aitken/fig2", *rows).pictures
+    assert isinstance(plane, Plane)
+    assert plane.points == (Point("", "origin", 0.0, 0.0),)
 
 
 @pytest.fixture
@@ -206,8 +211,26 @@ def test_the_command_rewrites_results_of_schema_1_once(old_folder, capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_a_result_of_schema_1_is_read_with_a_warning_that_names_the_command(old_folder):
+    path = old_folder / "snell" / "fig7" / "result.json"
+    with pytest.warns(FutureWarning, match="python -m attnscope.runs.convert"):
+        read = read_result(path)
+    assert isinstance(read.pictures[0], Curve)
+    assert [each.value for each in read.select("gamma")] == [0.5, 0.5]
+
+
 def test_the_command_names_a_file_that_is_not_a_result(old_folder, capsys):
     path = old_folder / "snell" / "fig7" / "result.json"
     path.write_text(path.read_text().replace('"value": 0.5', '"value": "half"'))
     assert main([str(old_folder)]) == 1
     assert str(path) in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_picture_of_schema_1_that_cannot_be_read_is_named(old_folder):
+    path = old_folder / "snell" / "fig7" / "result.json"
+    content = json.loads(path.read_text())
+    content["measurements"] = [row("attention", 0.5, out="one", inp=0).model_dump(mode="json")]
+    path.write_text(json.dumps(content))
+    with pytest.raises(WorkspaceError, match=r"fig7/result\.json has schema 1"):
+        read_result(path)

@@ -17,10 +17,10 @@ from attnscope.recipes.entry import Entry
 from attnscope.recipes.measures import measures_of
 from attnscope.recipes.recipe import Lab, module_of, read_logged
 from attnscope.recipes.registry import find
-from attnscope.runs.convert import convert
 from attnscope.runs.environment import environment
 from attnscope.runs.measures import check_declared
 from attnscope.runs.result import Measurement, Result, read_result
+from attnscope.runs.schema1 import with_pictures
 from attnscope.runs.spec import read_settings, usage_errors
 from attnscope.training.engine.workers import Workers
 from attnscope.training.progress import Progress, Silent
@@ -105,8 +105,8 @@ def run(
     )
     measures = measures_of(entry.name, module)
     if measures is not None:
-        declared = convert(result)
-        check_declared(measures, (*declared.measurements, *declared.pictures), entry.name)
+        numbers, pictures = with_pictures(result.recipe, result.measurements)
+        check_declared(measures, (*numbers, *pictures, *result.pictures), entry.name)
     folder = workspace / result.place
     result.write(folder)
     figures, notice = draw(folder)

@@ -6,12 +6,12 @@ that a result's folder brings along is the units that it lists, from its own wor
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from attnscope.errors import WorkspaceError
-from attnscope.runs.convert import convert
 from attnscope.runs.result import Result, read_result
 from attnscope.runs.workspace import RESULTS
 
@@ -82,7 +82,9 @@ def _add_result(found: Found, folder: Path, root: Path, workspace: str) -> None:
         found.notices.append(f"{folder / 'result.json'} lies outside {root}: it is left out.")
         return
     try:
-        result = convert(read_result(folder / "result.json"))
+        with warnings.catch_warnings(record=True) as said:
+            result = read_result(folder / "result.json")
+        found.notices += [str(warning.message) for warning in said]
         found.results.append(FoundResult(result, folder, workspace))
     except WorkspaceError as error:
         # A result of another version names each of its fields: the first line says enough.

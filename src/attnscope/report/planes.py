@@ -50,7 +50,7 @@ def _evenly(plane: Plane) -> tuple[list[list[Any]], int]:
     chosen = np.linspace(0, count - 1, min(count, MOST_POINTS)).round().astype(int)
     points = [plane.points[index] for index in chosen]
     rows = [
-        [cut(label), cut(group), *(float(f"{place:.4g}") for place in (x, y))]
+        [cut(label or group), cut(group), *(float(f"{place:.4g}") for place in (x, y))]
         for label, group, x, y in points
     ]
     return rows, count - len(rows)

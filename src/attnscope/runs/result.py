@@ -6,6 +6,7 @@ as many measurements, is still read, with a warning; `attnscope.runs.convert` re
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +19,7 @@ from attnscope.runs.atomic import read_json, write_json
 from attnscope.runs.html_table import html_table
 from attnscope.runs.measurement import Measurement, headline, measured, select
 from attnscope.runs.pictures import Curve, Matrix, Picture, Plane, Point, Record
+from attnscope.runs.schema1 import with_pictures
 
 __all__ = [
     "Curve",
@@ -131,10 +133,9 @@ def _key(picture: Matrix | Plane | Curve) -> tuple[Any, ...]:
 def read_result(path: Path) -> Result:
     """Read a ``result.json``, or raise an error that names the first thing wrong with it."""
     content = read_json(path)
-    if isinstance(content, dict) and content.get("schema") == 1:
-        content = {**content, "schema": 2}
+    old = isinstance(content, dict) and content.get("schema") == 1
     try:
-        return Result.model_validate(content)
+        result = Result.model_validate({**content, "schema": 2} if old else content)
     except ValidationError as error:
         first = error.errors()[0]
         at = ".".join(str(part) for part in first["loc"])
@@ -142,3 +143,21 @@ def read_result(path: Path) -> Result:
         raise WorkspaceError(
             f"{path} is not a result of attnscope: {at + ': ' if at else ''}{reason}."
         ) from error
+    return _converted(result, path) if old else result
+
+
+def _converted(result: Result, path: Path) -> Result:
+    warnings.warn(
+        f"{path} has the old schema 1, which the next version does not read; "
+        f"`python -m attnscope.runs.convert {path.parent}` rewrites it.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    try:
+        numbers, pictures = with_pictures(result.recipe, result.measurements)
+    except (LookupError, TypeError, ValueError) as error:
+        raise WorkspaceError(
+            f"{path} has schema 1 and a picture that cannot be read ({error!r}); run its recipe "
+            "again."
+        ) from error
+    return result.model_copy(update={"measurements": numbers, "pictures": pictures})
