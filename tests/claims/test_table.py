@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from attnscope.analysis.intervals import Interval
 from attnscope.claims.decide import Verdict, above, below, by_value, much_greater, reaches, share_of
 from attnscope.claims.pool import Decision, Pool
 from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs, Part
@@ -189,3 +190,33 @@ def test_deviations_are_those_of_the_data_sets_that_the_claim_is_about() -> None
     cells = Cells("gain", decide=("sst",))
     decision = decide(*rows, cells=cells, deviation=lambda pool, names: f"on {names}")
     assert decision.deviation == "on ['sst']"
+
+
+def test_each_recipe_can_have_its_own_sizes() -> None:
+    claim = Claim(
+        Cells("gain"), (GAIN,), Needs(sizes={"mine/one": {"steps": 10}, "mine/two": {"steps": 100}})
+    )
+    assert claim(pool(row("gain", 5.0), steps=20)).verdict is HOLDS
+    assert claim(pool(row("gain", 5.0), steps=5)).verdict is UNDECIDED
+
+
+def test_a_run_that_is_too_small_does_not_count_once_its_numbers_were_listed() -> None:
+    small = pool(row("gain", 5.0), steps=5)
+    assert len(small.measurements) == 1
+    assert small.full_size({"steps": 10}).measurements == ()
+
+
+def test_cells_can_be_distinguished_by_the_name_of_their_measurement() -> None:
+    def positive(cell: Cell) -> Finding:
+        found = cell.one(str(cell.given["name"]))
+        return Finding(above(Interval(found.number, *[found.number] * 2, 1)), {"": found})
+
+    claim = Claim(Cells(("gain", "loss"), ("dataset", "name")), (positive,))
+    decided = claim(pool(row("gain", 5.0), row("loss", -5.0)))
+    assert list(decided.evidence) == ["sst gain", "sst loss"]
+    assert decided.note == "not held on sst loss"
+
+
+def test_an_axis_that_was_not_measured_is_shown_as_nothing_without_a_rule() -> None:
+    claim = Claim(Cells("gain"), (GAIN, Part("other", "other", each="model")))
+    assert claim(pool(row("gain", 5.0))).verdict is HOLDS

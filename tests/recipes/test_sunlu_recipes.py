@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,18 @@ from attnscope.data.known import definitions
 from attnscope.errors import UsageError
 from attnscope.models.attentions import DotProduct
 from attnscope.models.encoders import Affine, Recurrent, WordStates
+from attnscope.recipes.kit.corpora import held_out
 from attnscope.recipes.kit.lab import leaves
+from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.running import run
 from attnscope.recipes.sunlu import scores, table2, weights
-from attnscope.recipes.sunlu.answers import Answers
-from attnscope.recipes.sunlu.corpora import GROUP_SIZES, groups_of, held_out, statistics_rows
-from attnscope.recipes.sunlu.flow_problems import (
+from attnscope.recipes.sunlu.evaluation import answers_of, statistics_rows
+from attnscope.recipes.sunlu.random_problems import (
     FORMS,
     MISPRINTS,
-    draw,
+    draw_problem,
     exact,
+    loss,
     predicted,
     relative_error,
 )
@@ -40,6 +43,7 @@ from attnscope.recipes.sunlu.units import (
     planned,
     unit_of,
 )
+from attnscope.recipes.sunlu.words import GROUP_SIZES, groups_of
 from attnscope.training.engine.workers import train_units
 from attnscope.training.optimizer import Adagrad
 
@@ -60,12 +64,12 @@ SMALL: dict[str, Any] = {
 
 def test_every_cell_of_table_2_is_found_beside_the_grid():
     printed = {definitions()[name].published for name in CORPORA}
-    cells = {
-        (name, model, scale): table2.printed_accuracy(name, model, scale)
-        for name in printed
-        for model in MODELS
-        for scale in SCALES
-    }
+    cells = {}
+    for name in printed:
+        sheet = Sheet("any", "test", (), "sunlu", "table2", name, percent=True)
+        for model, scale in product(MODELS, SCALES):
+            row = sheet.point("accuracy", 0.0, {"model": model, "lambda": scale})
+            cells[name, model, scale] = row.published
     assert len(cells) == 112
     assert None not in cells.values()
     rows = [entry for entry in published("sunlu") if entry.table == "table2"]
@@ -113,10 +117,10 @@ def test_sst_has_the_papers_words_groups_and_sizes():
     rows = [row for row in statistics_rows(source) if row.name.endswith("_size")]
     counted = [row for row in rows if row.name not in ("vocab_size",)]
     assert all(row.value == row.published for row in counted)
-    assert held_out(source)[0] == "test"
-    assert len(held_out(source)[1]) == 1821
+    assert held_out(source).split == "test"
+    assert len(held_out(source).examples) == 1821
     # Neither <bos> nor <eos>, and no unknown word.
-    used = {int(word) for example in held_out(source)[1] for word in example.inputs}
+    used = {int(word) for example in held_out(source).examples for word in example.inputs}
     assert not used & set(range(4))
 
 
@@ -158,11 +162,11 @@ def test_a_cells_labels_are_those_of_its_best_epoch(tmp_path: Path):
     config = SunluConfig(**SMALL | {"epochs": 3})
     source = open_corpus(config, "grammar-sentiment")
     # Hardly anything is learned at so small a λ: epochs go up and down.
-    plan = [(Variant("DP", 0.01), 1), (Variant("DP", 0.001), 6)]
+    plan = {Variant("DP", 0.01): 1, Variant("DP", 0.001): 6}
     units = list(leaves(planned(config, source, plan)))
     trained = train_units([units[0], units[-1]], tmp_path)
     assert any(unit.best_step < unit.unit.training.steps for unit in trained)
-    cell = Answers(trained, source, "cpu")
+    cell = answers_of(trained, source, "cpu")
     labels = np.array([example.targets[0] for example in source.validation_examples])
     # Without a test part the validation part is reported on, which the log has.
     best = [unit.log_row(unit.best_step)["accuracy"] for unit in trained]
@@ -198,16 +202,14 @@ def test_own_corpora_of_three_labels_go_through_scores_and_table_2(tmp_path: Pat
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 def test_the_terms_add_up_to_the_exact_rates(form: Any):
     for seed in range(3):
-        problem = draw(form, seed)
+        problem = draw_problem(form, seed)
         for right, found in zip(exact(problem), predicted(problem), strict=True):
             assert relative_error(found, right) < 1e-9
 
 
 def test_the_exact_rates_are_those_of_a_small_step_of_descent():
-    problem = draw(FORMS[1], 0)
+    problem = draw_problem(FORMS[1], 0)
     tensors = {name: part.clone().requires_grad_() for name, part in problem.tensors.items()}
-    from attnscope.recipes.sunlu.flow_problems import loss
-
     loss(problem, tensors).backward()
     step = 1e-6
     ends = [
@@ -221,7 +223,7 @@ def test_the_exact_rates_are_those_of_a_small_step_of_descent():
 @pytest.mark.parametrize("misprint", MISPRINTS, ids=lambda misprint: misprint.equation)
 def test_a_misprint_is_caught_and_its_correction_exact(misprint: Any):
     for seed in range(5):
-        problem = draw(misprint.form, seed)
+        problem = draw_problem(misprint.form, seed)
         right = getattr(exact(problem), misprint.of)
         assert relative_error(misprint.rate(problem, printed=False), right) < 1e-9
         assert relative_error(misprint.rate(problem, printed=True), right) > 1e-6

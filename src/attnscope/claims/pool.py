@@ -12,6 +12,9 @@ from attnscope.analysis.intervals import Interval
 from attnscope.claims.decide import Verdict
 from attnscope.runs.result import Measurement, Result, select
 
+Sizes = Mapping[str, float] | Mapping[str, Mapping[str, float]]
+"""The least value of settings; or of those of each recipe, by its name."""
+
 
 @dataclass(frozen=True)
 class Pool:
@@ -61,10 +64,12 @@ class Pool:
         """Return how many seeds or corpora a claim needs; a quick run shows less than that."""
         return 1 if self.quick else count
 
-    def full_size(self, sizes: Mapping[str, float]) -> Pool:
+    def full_size(self, sizes: Sizes) -> Pool:
         """Return the results whose settings are at least of these sizes, and quick ones."""
         large = [result for result in self.results if _is_large(result, sizes)]
-        nothing = self.results[-1].model_copy(update={"measurements": ()})
+        # `numbers` is cached, and copied with the rest.
+        empty = {"measurements": (), "pictures": (), "numbers": ()}
+        nothing = self.results[-1].model_copy(update=empty)
         return self if len(large) == len(self.results) else Pool(tuple(large) or (nothing,))
 
     def config(self) -> Mapping[str, Any]:
@@ -86,9 +91,11 @@ class Decision:
     note: str = ""
 
 
-def _is_large(result: Result, sizes: Mapping[str, float]) -> bool:
+def _is_large(result: Result, sizes: Sizes) -> bool:
+    own = sizes.get(result.recipe, sizes)
+    assert isinstance(own, Mapping)
     return result.scale == "quick" or all(
-        result.config.get(name, size) >= size for name, size in sizes.items()
+        result.config.get(name, size) >= size for name, size in own.items()
     )
 
 

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from attnscope.claims.decide import Verdict, all_of
-from attnscope.claims.pool import Decision, Pool, interval_of, undecided
+from attnscope.claims.pool import Decision, Pool, Sizes, interval_of, undecided
 from attnscope.data.known import GENERATED, definitions
 from attnscope.runs.result import Measurement
 
@@ -238,7 +238,7 @@ class Needs:
     seeds
         How many a cell must have to count.
     sizes
-        The least value of settings; smaller runs do not count.
+        The least value of settings, or of those of each recipe; smaller runs do not count.
     datasets
         How many data sets must count.
     each
@@ -248,7 +248,7 @@ class Needs:
     """
 
     seeds: int = 1
-    sizes: Mapping[str, float] = field(default_factory=dict)
+    sizes: Sizes = field(default_factory=dict)
     datasets: int = 1
     each: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     also: Callable[[Pool, Sequence[Cell]], str] | None = None

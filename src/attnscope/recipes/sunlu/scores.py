@@ -6,32 +6,44 @@ attention at λ = 10. Words are grouped by counts alone; the groups take no part
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from pydantic import Field
 
-from attnscope.analysis.classification import metric_intervals
-from attnscope.recipes.recipe import Lab
-from attnscope.recipes.sunlu.answers import Answers, percent, rng
-from attnscope.recipes.sunlu.corpora import held_out, held_out_batch, statistics_rows
-from attnscope.recipes.sunlu.scores_claims import CLAIMS
-from attnscope.recipes.sunlu.scores_figures import draw
-from attnscope.recipes.sunlu.scores_measure import (
-    ALONE,
-    READINGS,
-    Cell,
-    dot_rows,
-    ratio_rows,
-    read_all,
+from attnscope.claims.decide import (
+    about_equal,
+    above,
+    all_of,
+    below,
+    reaches,
+    stays_within,
+    verdict,
 )
+from attnscope.claims.pool import Pool, interval_of
+from attnscope.claims.table import Cell, Cells, Check, Claim, Finding, Needs, Part
+from attnscope.data.token_groups import NEUTRAL
+from attnscope.recipes.kit.lab import Lab
+from attnscope.recipes.sunlu.evaluation import answers_of, sheet_of, statistics_rows
+from attnscope.recipes.sunlu.joint_claims import DOT_PRODUCTS
+from attnscope.recipes.sunlu.scores_figure import draw
 from attnscope.recipes.sunlu.units import (
+    IMDB,
+    NEWS_1,
+    NEWS_2,
+    SIZES,
+    SST,
     Models,
+    Plan,
     Runs,
     Scales,
     SunluConfig,
     Variant,
-    open_corpus,
+    deviations,
     train,
 )
-from attnscope.runs.result import Measurement, measured
+from attnscope.recipes.sunlu.word_scores import AGAINST, ALONE, OCCURRENCES, CellScores, ratio_rows
+from attnscope.runs.result import Measurement, Record
 
 __all__ = ["CLAIMS", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure", "plan"]
 
@@ -49,6 +61,11 @@ class Config(SunluConfig):
     shown: int = Field(60, ge=1)  # words of each group in a panel
     listed: int = Field(15, ge=1)  # most polar and most attended words
 
+    @property
+    def penalties(self) -> tuple[float, ...]:
+        """Without the penalty, and with it."""
+        return tuple(dict.fromkeys((0.0, self.penalty)))
+
 
 QUICK = {
     "corpus": "grammar-sentiment",
@@ -64,63 +81,140 @@ SHOWN = {"reading": ALONE, "penalty": 0.0}
 HEADLINE = ("AUC(attention)", "AUC(polarity)", "gap_size", "accuracy", "group_size")
 
 
-def plan(config: Config) -> list[tuple[Variant, int]]:
+def plan(config: Config) -> Plan:
     """Return the cells, with their seeds."""
-    penalties = dict.fromkeys((0.0, config.penalty))
-    dots = [
-        (Variant("DP", scale, penalty), config.dot_seeds)
-        for penalty in penalties
-        for scale in config.scales
-    ]
-    others = [m for m in config.others if m != "DP"]
-    return [*dots, *((Variant(model, config.scales[0]), config.seeds) for model in others)]
+    cells = [Variant("DP", scale, held) for held in config.penalties for scale in config.scales]
+    others = [Variant(model, config.scales[0]) for model in config.others if model != "DP"]
+    return dict.fromkeys(cells, config.dot_seeds) | dict.fromkeys(others, config.seeds)
 
 
-def measure(config: Config, lab: Lab) -> list[Measurement]:
+def measure(config: Config, lab: Lab) -> list[Record]:
     """Train the units and read every word's scores off them."""
-    sources = [open_corpus(config, name) for name in config.corpus]
-    rows: list[Measurement] = []
-    for runs in train(config, plan(config), lab, sources):
+    rows: list[Record] = []
+    for runs in train(config, plan(config), lab):
         rows += statistics_rows(runs.source)
-        rows += _corpus_rows(config, runs, lab.device)
+        rows += _word_rows(config, runs, lab.device)
+        for scale in config.scales:
+            rows += _accuracies(config, runs, scale, lab.device)
     return rows
 
 
-def _corpus_rows(config: Config, runs: Runs, device: str) -> list[Measurement]:
-    rows: list[Measurement] = []
-    plain: dict[float, Cell] = {}
+def _word_rows(config: Config, runs: Runs, device: str) -> list[Record]:
+    rows: list[Record] = []
+    plain: dict[float, CellScores] = {}
     for variant, units in runs.cells.items():
-        for reading in READINGS.get(variant.model, (ALONE,)):
-            cell = Cell(runs.source, variant, reading, read_all(units, reading, device))
-            rows += cell.rows()
-            rows += cell.words(config.shown)
+        # With context the two readings differ.
+        for reading in (ALONE, OCCURRENCES) if variant.model == "DP-L" else (ALONE,):
+            cell = CellScores(runs.source, variant, reading, units, device)
+            rows += [*cell.rows(), cell.words(config.shown)]
             if variant.model == "DP" and not variant.penalty:
                 plain[variant.scale] = cell
-                rows += [*cell.lists(config.listed), *dot_rows(cell)]
+                rows += [*cell.lists(config.listed), *cell.dot_signs()]
     first, last = plain[config.scales[0]], plain[config.scales[-1]]
-    if first is not last:
-        rows += ratio_rows(first, last)
-    return [*rows, *_accuracies(config, runs, device)]
+    return rows if first is last else [*rows, *ratio_rows(first, last)]
 
 
-def _accuracies(config: Config, runs: Runs, device: str) -> list[Measurement]:
+def _accuracies(config: Config, runs: Runs, scale: float, device: str) -> list[Measurement]:
     """Return the plain model's accuracy, and how the penalty changes it."""
-    source = runs.source
-    labels = held_out_batch(source).targets[:, 0].numpy()
-    rows = []
-    for scale in config.scales:
-        tested = {
-            penalty: Answers(runs.cells[Variant("DP", scale, penalty)], source, device)
-            for penalty in dict.fromkeys((0.0, config.penalty))
-        }
-        for penalty, cell in tested.items():
-            axes = Variant("DP", scale, penalty).axes
-            mine = metric_intervals(labels, cell.predicted, rng=rng())["accuracy"]
-            rows.append(measured("accuracy", source.dataset, percent(mine), axes, cell.seeds))
-            if penalty:
-                base = tested[0.0].predicted
-                change = metric_intervals(labels, cell.predicted, baseline=base, rng=rng())
-                told = percent(change["accuracy"])
-                rows.append(measured("accuracy_change", source.dataset, told, axes, cell.seeds))
-    split = held_out(source)[0]
-    return [row.model_copy(update={"split": split}) for row in rows]
+    source, rows, plain = runs.source, [], None
+    for penalty in config.penalties:
+        variant = Variant("DP", scale, penalty)
+        cell = answers_of(runs.cells[variant], source, device)
+        sheet = sheet_of(source, cell.seeds, percent=True)
+        rows.append(sheet.row("accuracy", cell.accuracy(), variant.axes, share=True))
+        if plain is not None:
+            change = cell.accuracy(less=plain)
+            rows.append(sheet.row("accuracy_change", change, variant.axes, share=True))
+        plain = plain or cell
+    return rows
+
+
+def _plain(scale: float, **axes: Any) -> dict[str, Any]:
+    return {"model": "DP", "lambda": scale, "penalty": 0.0, "reading": ALONE} | axes
+
+
+_ABOVE_NEUTRAL = Part("AUC", "AUC(attention)", above, 0.5, each="group")
+
+
+def _three_labels(cell: Cell) -> Finding:
+    """Check a corpus of more than two labels; others are not shown."""
+    several = len(cell.select("AUC(attention)")) > 2
+    return _ABOVE_NEUTRAL(cell) if several else Finding(None, {})
+
+
+def _on_the_side_of_vw(cell: Cell) -> Finding:
+    """Check that the gap at λ = 100 has the sign of VᵀW, and is wider than at λ = 10."""
+    rows = [row for row in cell.select("gap") if "VW" in row.found]
+    small, large = (cell.value("gap_size", **_plain(scale)) for scale in (10.0, 100.0))
+    agree = {
+        name: sum(row.number * float(row.found[name]) > 0 for row in rows)
+        for name in ("VW", "VW at the start")
+    }
+    told = (
+        f"signs agree with VᵀW in {agree['VW']} of {len(rows)} seeds (at the start "
+        f"{agree['VW at the start']}); |gap| {large:.2f} at λ = 100, {small:.2f} at λ = 10"
+    )
+    return Finding(verdict(agree["VW"] >= 0.9 * len(rows) and large > small, True), {"": told})
+
+
+def _above_zero(cell: Cell) -> Finding:
+    """Check that the mean attention score of each label's words is above 0."""
+    rows = cell.select("mean(attention)", model="DP", reading=ALONE)
+    polar = {f"mean a, {row.axes['group']}": row for row in rows if row.axes["group"] != NEUTRAL}
+    return Finding(all_of([above(interval_of(row)) for row in polar.values()]), polar)
+
+
+def _claim(
+    cells: Cells, *checks: Check, seeds: int = 3, deviation: str = "", **each: Sequence[str]
+) -> Claim:
+    """Return a claim that some of the paper's corpora decide."""
+
+    def deviates(pool: Pool, datasets: Sequence[str]) -> str:
+        return "; ".join(filter(None, [deviations(pool, datasets), deviation]))
+
+    needs = Needs(seeds, SIZES, each={"dataset": tuple(cells.decide), **each})
+    return Claim(cells, checks, needs, deviation=deviates)
+
+
+_BINARY = (SST, IMDB, NEWS_1)
+_OTHERS = ("AD", "DP-A", "DP-L")
+
+CLAIMS = {
+    "sunlu.dot-products": DOT_PRODUCTS,
+    "sunlu.polarity-sign": _claim(
+        Cells("neutral_share", given=_plain(10.0), decide=_BINARY),
+        Part("AUC", "AUC(polarity)", reaches, 0.95, {"group": AGAINST}),
+        Part("neutral over polar", "neutral_share", below, 1 / 3),
+    ),
+    "sunlu.attention-polar": _claim(
+        Cells("AUC(attention)", given=_plain(10.0), decide=_BINARY), _ABOVE_NEUTRAL
+    ),
+    "sunlu.gap": _claim(
+        Cells("gap", given=_plain(100.0), decide=(SST,)), _on_the_side_of_vw, seeds=10
+    ),
+    # At λ = 100 |s| stays and |a| shrinks.
+    "sunlu.healthy-polarity": _claim(
+        Cells("ratio(polarity)", given=_plain(100.0), decide=(SST,)),
+        Part("|s| ratio", "ratio(polarity)", reaches, 0.8),
+        Part("|a| ratio", "ratio(attention)", stays_within, 0.5),
+    ),
+    # With the penalty at λ = 100, scores above neutral and above 0.
+    "sunlu.regulariser": _claim(
+        Cells("accuracy_change", ("dataset", "penalty"), {"lambda": 100.0}, decide=(SST,)),
+        Part("AUC", "AUC(attention)", above, 0.5, {"model": "DP", "reading": ALONE}, each="group"),
+        _above_zero,
+        Part("accuracy change", "accuracy_change", about_equal, 2.0),
+    ),
+    "sunlu.multiclass": _claim(
+        Cells("AUC(attention)", given=_plain(10.0), decide=(NEWS_2,)),
+        _three_labels,
+        deviation="the rule of three classes' groups is the one nearest to the supplement's sizes",
+    ),
+    # Fig. 4: additive attention, and an affine map or an LSTM below dot attention.
+    "sunlu.additive": _claim(
+        Cells("AUC(attention)", ("dataset", "model"), _plain(10.0, model=_OTHERS), decide=(SST,)),
+        _ABOVE_NEUTRAL,
+        Part("in context, AUC", "AUC(attention)", given={"reading": OCCURRENCES}, each="group"),
+        model=_OTHERS,
+    ),
+}

@@ -12,33 +12,36 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import altair as alt
 import numpy as np
 from pydantic import Field
 
 from attnscope.analysis.intervals import mean_interval
-from attnscope.claims.decide import Verdict, above, all_of, below, verdict
-from attnscope.claims.pool import Decision, Pool, interval_of, undecided
+from attnscope.claims.decide import above, below, by_value, reaches
+from attnscope.claims.pool import Pool
+from attnscope.claims.table import Cells, Claim, Needs, Part
 from attnscope.data.polarity_texts import STRAY, PolarityTexts
+from attnscope.figures.charts import Axis, Guide, Panel, beside, curves
+from attnscope.figures.palette import FLOW_TERMS
 from attnscope.models.attentions import DotProduct, LearnedQuery
 from attnscope.models.classifier import ClassifierSpec, Output
 from attnscope.models.embedding import UniformEmbeddings
 from attnscope.models.encoders import WordStates
-from attnscope.recipes.recipe import Lab
-from attnscope.recipes.sunlu.answers import rng
-from attnscope.recipes.sunlu.flow_claims import SYNTHETIC, dot_products, lambda_terms
-from attnscope.recipes.sunlu.gradient_flow import weighed_rows
-from attnscope.recipes.sunlu.shared_claims import full_size, seeds_of, shown
-from attnscope.recipes.sunlu.synthetic_figures import draw
+from attnscope.recipes.kit import plots
+from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.sheet import Sheet, rng
+from attnscope.recipes.recipe import Charts
+from attnscope.recipes.sunlu.joint_claims import DOT_PRODUCTS, LAMBDA_TERMS, SYNTHETIC_SIZES
+from attnscope.recipes.sunlu.term_ratios import ratio_panels, ratio_rows
 from attnscope.recipes.sunlu.units import Scales
-from attnscope.runs.result import Measurement, measured
+from attnscope.recipes.sunlu.words import colours_of
+from attnscope.runs.result import Curve, Measurement, Record, Result
 from attnscope.runs.spec import Settings
 from attnscope.training.gradient_flow import GradientFlow
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import Sgd
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every
-
-__all__ = ["CLAIMS", "HEADLINE", "QUICK", "Config", "draw", "measure", "units"]
 
 POLAR = ("negative", "positive")
 
@@ -137,60 +140,63 @@ def units(config: Config) -> dict[tuple[str, float], list[Unit]]:
     }
 
 
-def measure(config: Config, lab: Lab) -> list[Measurement]:
+def measure(config: Config, lab: Lab) -> list[Record]:
     """Train both data sets and sum up what was recorded."""
-    done = lab.train(units(config), "synthetic")
-    rows: list[Measurement] = []
+    trained = lab.train(units(config), "synthetic")
+    rows: list[Record] = []
     for name in ("I", "II"):
-        cell = _Cell(config, name, done[name, config.scale])
+        cell = _Cell(config, trained[name, config.scale])
         rows += [*cell.signs(), *cell.curves(), *cell.neutral(), *cell.dots(), *cell.accuracy()]
-    return [*rows, *_weights(config, done)]
+    return [*rows, *_ratios(config, trained)]
+
+
+Log = Mapping[str, Any]
 
 
 class _Cell:
     """The seeds of one data set at the paper's λ."""
 
-    def __init__(self, config: Config, name: str, units: Sequence[TrainedUnit]) -> None:
+    def __init__(self, config: Config, units: Sequence[TrainedUnit]) -> None:
         self.units = units
-        self.dataset = units[0].unit.source.dataset
-        self.seeds = tuple(unit.unit.seed for unit in units)
-        self.axes: dict[str, Any] = {"model": "DP", "lambda": config.scale}
+        seeds = [unit.unit.seed for unit in units]
+        axes = {"model": "DP", "lambda": config.scale}
+        self.sheet = Sheet(units[0].unit.source.dataset, seeds=seeds, axes=axes)
         self.steps = [int(row["step"]) for row in units[0].log]
         self.epoch = self.steps[-1] / config.epochs
         self.late = [step for step in self.steps if step >= 2 / 3 * self.steps[-1]]
 
-    def row(self, name: str, values: Sequence[float], **axes: Any) -> Measurement:
-        interval = mean_interval(values, rng=rng())
-        return measured(name, self.dataset, interval, self.axes | axes, self.seeds)
-
-    def _late(self, of: Callable[[Mapping[str, Any]], float]) -> list[float]:
+    def _late(self, of: Callable[..., float], *which: str) -> list[float]:
         """Return the mean over the last third of epochs, seed by seed."""
-        return [float(np.mean([of(unit.log_row(s)) for s in self.late])) for unit in self.units]
+        return [
+            float(np.mean([of(unit.log_row(step), *which) for step in self.late]))
+            for unit in self.units
+        ]
 
     def signs(self) -> list[Measurement]:
         """Return each term's share of polar words with the predicted sign, late in training."""
         rows = []
         for term in SIDES:
-            rows.append(self.row("sign", self._late(lambda r, t=term: _share(r, t)), term=term))  # type: ignore[misc]
+            rows.append(self.sheet.mean("sign", self._late(_share, term), {"term": term}))
             for group in POLAR:
-                late = self._late(lambda r, t=term, g=group: _side(r, t, g))  # type: ignore[misc]
-                rows.append(self.row("sign", late, term=term, group=group))
+                late = self._late(_side, term, group)
+                rows.append(self.sheet.mean("sign", late, {"term": term, "group": group}))
         return rows
 
-    def curves(self) -> list[Measurement]:
+    def curves(self) -> list[Curve]:
         """Return the same share through training."""
-        rows = []
+        found = []
         for term in SIDES:
+            points = {}
             for step in self.steps:
                 values = [_share(unit.log_row(step), term) for unit in self.units]
-                epoch = round(step / self.epoch)
-                rows.append(self.row("sign_curve", values, term=term, epoch=epoch))
-        return rows
+                points[round(step / self.epoch)] = mean_interval(values, rng=rng())
+            found.append(self.sheet.curve("sign_curve", "epoch", points, {"term": term}))
+        return found
 
     def neutral(self) -> list[Measurement]:
-        """Return how large each term is for neutral words beside polar ones, late in training."""
+        """Return each term's size for neutral words over that for polar ones, late in training."""
         return [
-            self.row("neutral_ratio", self._late(lambda r, t=term: _beside(r, t)), term=term)  # type: ignore[misc]
+            self.sheet.mean("neutral_ratio", self._late(_neutral_ratio, term), {"term": term})
             for term in SIDES
         ]
 
@@ -200,78 +206,121 @@ class _Cell:
         within = [float(np.mean([row[f"flow.dot.{g}.{g}"] for g in POLAR])) for row in last]
         across = [1 - row["flow.dot.negative.positive"] for row in last]
         return [
-            self.row("dot_sign", within, pair="within"),
-            self.row("dot_sign", across, pair="across"),
+            self.sheet.mean("dot_sign", within, {"pair": "within"}),
+            self.sheet.mean("dot_sign", across, {"pair": "across"}),
         ]
 
     def accuracy(self) -> list[Measurement]:
         """Return the accuracy at the end, which the terms are to be read against."""
-        return [self.row("accuracy", [100 * unit.log[-1]["accuracy"] for unit in self.units])]
+        return [self.sheet.mean("accuracy", [100 * u.log[-1]["accuracy"] for u in self.units])]
 
 
-def _side(row: Mapping[str, Any], term: str, group: str) -> float:
+def _side(row: Log, term: str, group: str) -> float:
     """Return the share of a group's words whose term has the predicted sign."""
     positive = float(row[f"flow.{term}.{group}.above"])
     return positive if SIDES[term][group] > 0 else 1 - positive
 
 
-def _share(row: Mapping[str, Any], term: str) -> float:
+def _share(row: Log, term: str) -> float:
     # Both labels have as many words.
     return float(np.mean([_side(row, term, group) for group in POLAR]))
 
 
-def _beside(row: Mapping[str, Any], term: str) -> float:
+def _neutral_ratio(row: Log, term: str) -> float:
     polar = np.mean([row[f"flow.{term}.{group}.size"] for group in POLAR])
     return float(row[f"flow.{term}.neutral.size"] / polar)
 
 
-def _weights(
-    config: Config, done: Mapping[tuple[str, float], Sequence[TrainedUnit]]
+def _ratios(
+    config: Config, trained: Mapping[tuple[str, float], Sequence[TrainedUnit]]
 ) -> list[Measurement]:
-    """Return how the terms weigh over λ, at the start and at the end."""
-    scales = sorted({scale for name, scale in done if name == "I"})
-    dataset = done["I", config.scale][0].unit.source.dataset
+    """Return the sizes of the terms over λ, at the start and at the end."""
+    scales = sorted({scale for name, scale in trained if name == "I"})
+    dataset = trained["I", config.scale][0].unit.source.dataset
     rows: list[Measurement] = []
     for when, place in (("start", 0), ("end", -1)):
         logs = [
-            {scale: done["I", scale][seed].log[place] for scale in scales}
+            {scale: trained["I", scale][seed].log[place] for scale in scales}
             for seed in range(config.seeds)
         ]
-        rows += weighed_rows(dataset, logs, range(config.seeds), when, "flow.")
+        rows += ratio_rows(dataset, logs, when, "flow.")
     return rows
 
 
-def synthetic(pool: Pool) -> Decision:
-    """Decide sunlu.synthetic: signs late in training, and neutral words hardly moved."""
-    pool = full_size(pool, ["sunlu/synthetic"], SYNTHETIC)
-    datasets = pool.datasets("sign")
-    evidence: dict[str, Any] = {}
-    parts: list[Verdict] = []
-    found: list[Measurement] = []
-    for name in datasets:
-        told = evidence.setdefault(name, {})
-        for term in SIDES:
-            sign = [row for row in pool.select("sign", name, term=term) if "group" not in row.axes]
-            beside = pool.select("neutral_ratio", name, term=term)
-            if not sign or not beside:
-                continue
-            ends = interval_of(sign[-1])
-            # "B ≥ .9" is about the share itself, the others about its interval.
-            by_share = verdict(ends.value >= 0.9, True)
-            parts += [by_share if term == "B" else above(ends, 0.5)]
-            parts.append(below(interval_of(beside[-1]), 1 / 3))
-            told[term] = f"{shown(sign[-1], 3)}; neutral over polar {shown(beside[-1], 3)}"
-            found += [sign[-1], beside[-1]]
-    needed = 2 if pool.results[-1].scale == "full" else 1
-    if len(datasets) < needed or seeds_of(found) < pool.needed(3):
-        return undecided("needs data sets I and II at full size, three seeds", evidence)
+def _deviation(pool: Pool, datasets: Sequence[str]) -> str:
     stray = pool.config().get("stray", STRAY)
-    deviation = f"in data set II {stray:g} of the polar words are of the other label, a guess"
-    return Decision(all_of(parts), evidence, deviation)
+    return f"in data set II {stray:g} of the polar words are of the other label, a guess"
 
+
+# Both labels together: rows without a group.
+_BOTH = {"group": (None,)}
 
 CLAIMS = {
-    "sunlu.synthetic": synthetic,
-    "sunlu.lambda-terms": lambda_terms,
-    "sunlu.dot-products": dot_products,
+    # Signs late in training, and neutral words hardly moved.
+    "sunlu.synthetic": Claim(
+        Cells("sign"),
+        (
+            # "B ≥ .9" is about the share itself, the others about its interval.
+            Part("B", "sign", by_value(reaches), 0.9, {"term": "B"} | _BOTH),
+            Part("", "sign", above, 0.5, {"term": ("C", "E", "F")} | _BOTH, each="term"),
+            Part("neutral over polar,", "neutral_ratio", below, 1 / 3, each="term"),
+        ),
+        Needs(3, SYNTHETIC_SIZES, datasets=2),
+        deviation=_deviation,
+    ),
+    "sunlu.lambda-terms": LAMBDA_TERMS,
+    "sunlu.dot-products": DOT_PRODUCTS,
 }
+
+
+def draw(result: Result, units: Sequence[Logged]) -> Charts:
+    """Draw the shares of predicted signs, each term's mean by group, and the ratios over λ."""
+    rows = result.select("sign_curve")
+    datasets, scale = plots.datasets(rows), rows[0].axes["lambda"]
+    charts: dict[str, Any] = {
+        "signs": beside(*(_signs(result, name) for name in datasets)),
+        "lambda": beside(*ratio_panels(result)),
+    }
+    for name in datasets:
+        logs = [
+            unit
+            for unit in units
+            if unit.dataset == name and unit.config["model"]["attention"]["scale"] == scale
+        ]
+        panels = [_term(logs, term) for term in FLOW_TERMS]
+        charts[f"terms-{name}"] = beside(*panels, columns=2, title=f"{name}, λ = {scale:g}")
+    return charts
+
+
+def _signs(result: Result, dataset: str) -> alt.LayerChart:
+    rows = result.select("sign_curve", dataset)
+    last = max(float(row.axes["epoch"]) for row in rows)
+    panel = Panel(
+        Axis("epochs", domain=(0.0, last)),
+        Axis("polar words with the predicted sign", domain=(0.0, 1.0)),
+        FLOW_TERMS,
+        title=dataset,
+        guides=[Guide([(0.0, 0.5), (last, 0.5)])],
+    )
+    return plots.band(rows, panel, x="epoch", group="term")
+
+
+def _term(logs: Sequence[Logged], term: str) -> alt.LayerChart:
+    """Draw a term's mean over each group through training, a line a seed."""
+    groups = ("positive", "negative", "neutral")
+    lines = []
+    for unit in logs:
+        for row in unit.rows:
+            for group in groups:
+                value = row[f"flow.{term}.{group}"]
+                at = {"step": row["step"], "seed": unit.config["seed"]}
+                lines.append({"value": value, "group": group, **at})
+    last = max(line["step"] for line in lines)
+    panel = Panel(
+        Axis("training steps", domain=(0, last), format="~s"),
+        Axis(f"mean of term {term}", format="~e"),
+        colours_of(groups),
+        title=f"Term {term}",
+        guides=[Guide([(0, 0.0), (last, 0.0)])],
+    )
+    return curves(lines, panel, x="step", y="value", group="group", detail="seed")

@@ -8,36 +8,37 @@ one that is tested; λ is called best by the same part, so that no test text cho
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+import altair as alt
 from pydantic import Field
 
-from attnscope.analysis.classification import metric_intervals
-from attnscope.analysis.intervals import Interval, crossed_interval
-from attnscope.claims.published import published_value
-from attnscope.recipes.recipe import Lab
-from attnscope.recipes.sunlu.answers import Answers, percent, rng
-from attnscope.recipes.sunlu.corpora import (
-    held_out,
-    held_out_batch,
-    printed_name,
-    statistics_rows,
-)
-from attnscope.recipes.sunlu.table2_claims import CLAIMS
-from attnscope.recipes.sunlu.table2_figures import draw
+from attnscope.analysis.intervals import Interval
+from attnscope.claims.decide import about_equal, above
+from attnscope.claims.pool import Pool
+from attnscope.claims.table import Cell, Cells, Claim, Needs, Part
+from attnscope.figures.charts import Axis, Panel, beside, curves, points
+from attnscope.figures.palette import ROLES, SCORES
+from attnscope.figures.panel import data, x_channel, y_channel
+from attnscope.recipes.kit import plots
+from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.recipe import Charts
+from attnscope.recipes.sunlu.evaluation import answers_of, sheet_of, statistics_rows
 from attnscope.recipes.sunlu.units import (
+    CORPORA,
     MODELS,
     SCALES,
+    SIZES,
     Models,
+    Plan,
     Runs,
     Scales,
     SunluConfig,
     Variant,
-    open_corpus,
+    deviations,
     train,
 )
-from attnscope.runs.result import Measurement, measured
-
-__all__ = ["CLAIMS", "HEADLINE", "QUICK", "Config", "draw", "measure", "plan"]
+from attnscope.runs.result import Measurement, Result
 
 
 class Config(SunluConfig):
@@ -69,54 +70,135 @@ HEADLINE = (
 )
 
 
-def plan(config: Config) -> list[tuple[Variant, int]]:
+def plan(config: Config) -> Plan:
     """Return the cells of the grid, with their seeds."""
-    return [
-        (Variant(model, scale), config.seeds) for model in config.models for scale in config.scales
-    ]
+    cells = [Variant(model, scale) for model in config.models for scale in config.scales]
+    return dict.fromkeys(cells, config.seeds)
 
 
 def measure(config: Config, lab: Lab) -> list[Measurement]:
     """Train the grid on every corpus and test every cell."""
-    sources = [open_corpus(config, name) for name in config.corpus]
     rows: list[Measurement] = []
-    for runs in train(config, plan(config), lab, sources):
+    for runs in train(config, plan(config), lab):
         rows += statistics_rows(runs.source)
         for model in config.models:
             rows += _column(runs, model, config.scales, lab.device)
     return rows
 
 
-def printed_accuracy(corpus: str | None, model: str, scale: float) -> float | None:
-    """Return the paper's cell of Table 2, by its own name of the corpus."""
-    if corpus is None:
-        return None
-    cell = {"model": model, "lambda": f"{scale:g}"}
-    return published_value("sunlu", "table2", corpus, "accuracy", **cell)
-
-
 def _column(runs: Runs, model: str, scales: Sequence[float], device: str) -> list[Measurement]:
     """Return a model's column of Table 2."""
     source = runs.source
-    cells = {scale: Answers(runs.cells[Variant(model, scale)], source, device) for scale in scales}
+    cells = {
+        scale: answers_of(runs.cells[Variant(model, scale)], source, device) for scale in scales
+    }
     best = max(scales, key=lambda scale: cells[scale].dev)
-    labels = held_out_batch(source).targets[:, 0].numpy()
     rows: list[Measurement] = []
     for scale, cell in cells.items():
-        mine = metric_intervals(labels, cell.predicted, rng=rng())["accuracy"]
+        sheet = sheet_of(source, cell.seeds, "table2", percent=True)
+        axes, printed = Variant(model, scale).axes, {"model": model, "lambda": scale}
+        dev = {"dev accuracy": 100 * cell.dev}
+        rows.append(
+            sheet.row("accuracy", cell.accuracy(), axes, share=True, found=dev, variant=printed)
+        )
         # How much better the best λ is on the same seeds and texts.
-        drop = metric_intervals(labels, cells[best].predicted, baseline=cell.predicted, rng=rng())[
-            "accuracy"
-        ]
+        drop = cells[best].accuracy(less=cell)
         drop = Interval(0.0, 0.0, 0.0, drop.n) if scale == best else drop
-        published = printed_accuracy(printed_name(source), model, scale)
-        axes = Variant(model, scale).axes
-        told: dict[str, str | int | float] = {"dev accuracy": 100 * cell.dev}
-        spread = crossed_interval(cell.entropy, rng=rng())
-        rows += [
-            measured("accuracy", source.dataset, percent(mine), axes, cell.seeds, published, told),
-            measured("drop", source.dataset, percent(drop), axes, cell.seeds, None, {"best": best}),
-            measured("entropy", source.dataset, spread, axes, cell.seeds),
-        ]
-    split = held_out(source)[0]
-    return [row.model_copy(update={"split": split}) for row in rows]
+        rows.append(sheet.row("drop", drop, axes, share=True, found={"best": best}))
+        rows.append(sheet.crossed("entropy", cell.entropy, axes))
+    return rows
+
+
+def _whole_grid(pool: Pool, cells: Sequence[Cell]) -> str:
+    """Return what is lacking of the paper's grid."""
+    whole = [
+        cell
+        for cell in cells
+        if {row.axes["lambda"] for row in cell.select("drop", **{"lambda": None})} >= set(SCALES)
+    ]
+    if pool.quick or len(whole) == len(CORPORA) * len(MODELS):
+        return ""
+    return "needs four corpora, four models, seven values of λ and three seeds at full size"
+
+
+def _every_cell(scale: float, *parts: Part) -> Claim:
+    """Return a claim about all four models on all four corpora at one λ."""
+    return Claim(
+        Cells("drop", ("dataset", "model"), {"lambda": scale, "model": MODELS}, decide=CORPORA),
+        parts,
+        Needs(seeds=3, sizes=SIZES, also=_whole_grid),
+        deviation=deviations,
+    )
+
+
+CLAIMS = {
+    # Worse than at the model's best λ.
+    "sunlu.small-lambda": _every_cell(
+        0.001,
+        Part("drop at .001", "drop", above),
+        Part("drop at 1", "drop", given={"lambda": 1.0}),
+    ),
+    # About as good as at the best λ, and attention even.
+    "sunlu.large-lambda": _every_cell(
+        10_000.0,
+        Part("drop", "drop", about_equal, 3.0),
+        Part("entropy", "entropy", above, 0.99),
+    ),
+}
+
+_TITLES = {"accuracy": "accuracy (%)", "entropy": "entropy of α / log L"}
+_TICKS = (0.001, 1.0, 10.0, 100.0, 10_000.0)
+# Colours that stay apart in every vision, and how far models are set side by side, so that their
+# intervals can be told apart.
+_COLOURS = {
+    "DP": ROLES["control"],
+    "DP-L": ROLES["hard"],
+    "DP-A": ROLES["mixed"],
+    "AD": SCORES["gold"],
+}
+_ASIDE = (0.85, 0.95, 1.05, 1.18)
+
+
+def draw(result: Result, units: Sequence[Logged]) -> Charts:
+    """Draw accuracy over λ for every corpus, the paper's cells as open diamonds, and entropy."""
+    datasets = plots.datasets(result.select("accuracy"))
+    charts = {}
+    for figure, name in (("table2", "accuracy"), ("entropy", "entropy")):
+        panels = [_panel(result.select(name, dataset), dataset) for dataset in datasets]
+        charts[figure] = beside(*panels, columns=min(2, len(datasets)))
+    return charts
+
+
+def _panel(rows: Sequence[Measurement], dataset: str) -> alt.LayerChart:
+    present = plots.axis_values(rows, "model")
+    colours = {model: colour for model, colour in _COLOURS.items() if model in present}
+    scales = sorted(plots.axis_values(rows, "lambda"))
+    ticks = [scale for scale in _TICKS if scale in scales] or scales
+    panel = Panel(
+        Axis("scaling factor λ", "log", (scales[0] / 2, scales[-1] * 2), ticks, "~g"),
+        Axis(_TITLES[rows[0].name], domain=plots.span(rows)),
+        colours,
+        title=dataset,
+        width=340,
+    )
+    aside = dict(zip(colours, _ASIDE, strict=False))
+    lines, printed = [], []
+    for row in rows:
+        model, scale = str(row.axes["model"]), float(row.axes["lambda"])
+        lines.append(plots.ends(row) | {"lambda": scale * aside[model], "model": model})
+        if row.published is not None:
+            printed.append({"x": scale, "y": row.published, "group": model})
+    names = {"x": "lambda", "y": "value", "group": "model"}
+    thin = curves(lines, replace(panel, labels="none"), detail="model", **names)
+    dots = points(lines, panel, low="low", high="high", **names)
+    layers = [*thin.layer, *dots.layer]
+    heading = alt.TitleParams(dataset)
+    if printed:
+        scale_of = alt.Scale(domain=list(colours), range=list(colours.values()))
+        colour = alt.Color("group:N", scale=scale_of, legend=None)
+        diamonds = alt.Chart(data(printed)).mark_point(shape="diamond", size=55, strokeWidth=1.2)
+        layers.append(diamonds.encode(x=x_channel(panel.x), y=y_channel(panel.y), color=colour))
+        heading = alt.TitleParams(dataset, subtitle="diamonds: published values")
+    return alt.LayerChart(layer=layers).properties(
+        width=panel.width, height=panel.height, title=heading
+    )

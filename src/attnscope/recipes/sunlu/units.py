@@ -13,22 +13,24 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, PositiveFloat
 
+from attnscope.claims.pool import Pool
+from attnscope.claims.table import corpus_deviations, least
 from attnscope.data.corpus import Corpus
-from attnscope.data.text import open_text
-from attnscope.errors import UsageError
 from attnscope.models.attentions import Additive, DotProduct, LearnedQuery
 from attnscope.models.classifier import ClassifierSpec, Output
 from attnscope.models.embedding import UniformEmbeddings
 from attnscope.models.encoders import Affine, EncoderSpec, Recurrent, WordStates
+from attnscope.recipes.kit.corpora import open_labelled
+from attnscope.recipes.kit.lab import Lab
 from attnscope.recipes.options import CorporaSettings, Names, Several
-from attnscope.recipes.recipe import Lab
 from attnscope.training.objective import Likelihood, Term
 from attnscope.training.optimizer import Adagrad
 from attnscope.training.penalties import DirectionProduct, SquaredNorm
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every
 
-CORPORA = ("sunlu-sst", "sunlu-imdb", "sunlu-20news-1", "sunlu-20news-2")
+SST, IMDB, NEWS_1, NEWS_2 = "sunlu-sst", "sunlu-imdb", "sunlu-20news-1", "sunlu-20news-2"
+CORPORA = (SST, IMDB, NEWS_1, NEWS_2)
 SCALES = (0.001, 1.0, 10.0, 20.0, 50.0, 100.0, 10_000.0)
 Model = Literal["DP", "DP-L", "DP-A", "AD"]
 MODELS: tuple[Model, ...] = ("DP", "DP-L", "DP-A", "AD")
@@ -71,6 +73,19 @@ class SunluConfig(CorporaSettings):
     max_length: int | None = Field(1000, ge=3)
 
 
+# Sizes of a run that decides a claim.
+SIZES = least(SunluConfig, "embedding", "hidden", "lstm_hidden", "epochs")
+
+
+def deviations(pool: Pool, datasets: Sequence[str]) -> str:
+    """Return how corpora and settings differ from the paper's."""
+    return corpus_deviations(
+        datasets,
+        "L2 as a weight decay of .001 and 50 LSTM units a direction, neither of which the paper "
+        "gives; batches of like length; texts of more than 1000 tokens left out",
+    )
+
+
 @dataclass(frozen=True)
 class Variant:
     """A cell of the grid: which model, at which λ, with which penalty on |VᵀW|."""
@@ -81,23 +96,21 @@ class Variant:
 
     @property
     def axes(self) -> dict[str, str | int | float]:
-        """What its measurements carry."""
+        """The axes of its measurements."""
         return {"model": self.model, "lambda": self.scale, "penalty": self.penalty}
 
 
 def open_corpus(config: SunluConfig, corpus: str) -> Corpus:
     """Return a labelled corpus as the authors read one: every word known, no boundaries."""
-    settings = {
-        "min_count": 1,
-        "vocabulary": "all",
-        "edges": "bare",
-        "max_length": config.max_length,
-        "bucket_size": config.bucket,
-    }
-    source = open_text(corpus, classification=settings)
-    if source.boundaries is not None:
-        raise UsageError(f"sunlu is about classification; {corpus} has no labels.")
-    return source
+    return open_labelled(
+        corpus,
+        "sunlu",
+        min_count=1,
+        vocabulary="all",
+        edges="bare",
+        max_length=config.max_length,
+        bucket_size=config.bucket,
+    )
 
 
 def model_of(config: SunluConfig, variant: Variant) -> ClassifierSpec:
@@ -125,12 +138,12 @@ def model_of(config: SunluConfig, variant: Variant) -> ClassifierSpec:
     )
 
 
-# What L2 is on, by the parameters' names; DP has nothing.
+# Parameters that L2 is on, by their names; DP has none.
 _PENALISED = {"DP-A": "encoder", "DP-L": "encoder", "AD": "attention.hidden"}
 
 
 def objective_of(config: SunluConfig, variant: Variant) -> tuple[Term, ...]:
-    """Return the likelihood and what is added to it."""
+    """Return the likelihood, and L2 and the penalty where they apply."""
     terms: list[Term] = [Likelihood()]
     if variant.model in _PENALISED and config.l2:
         terms.append(SquaredNorm(weight=config.l2, parts=(_PENALISED[variant.model],)))
@@ -159,13 +172,15 @@ def unit_of(config: SunluConfig, source: Corpus, variant: Variant, seed: int) ->
     )
 
 
-Plan = Sequence[tuple[Variant, int]]  # cells, and how many seeds each has
+Plan = Mapping[Variant, int]
+"""Cells, and how many seeds each has."""
 
 
 def planned(config: SunluConfig, source: Corpus, plan: Plan) -> dict[Variant, list[Unit]]:
     """Return the units of a plan on one corpus, by cell."""
     return {
-        cell: [unit_of(config, source, cell, seed) for seed in range(seeds)] for cell, seeds in plan
+        cell: [unit_of(config, source, cell, seed) for seed in range(seeds)]
+        for cell, seeds in plan.items()
     }
 
 
@@ -177,7 +192,8 @@ class Runs:
     cells: Mapping[Variant, Sequence[TrainedUnit]]
 
 
-def train(config: SunluConfig, plan: Plan, lab: Lab, sources: Sequence[Corpus]) -> list[Runs]:
+def train(config: SunluConfig, plan: Plan, lab: Lab) -> list[Runs]:
     """Train, or reuse, a plan's units on every corpus."""
+    sources = [open_corpus(config, name) for name in config.corpus]
     trained = lab.train([planned(config, source, plan) for source in sources], "classifiers")
     return [Runs(source, cells) for source, cells in zip(sources, trained, strict=True)]

@@ -35,7 +35,7 @@ class Form(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What its measurements carry."""
+        """The form in words, an axis of its measurements."""
         return f"{self.encoder}, {self.attention}, {self.classes} classes"
 
 
@@ -68,7 +68,7 @@ class Problem:
         return Parameters(p["E"], p["W"], attention, encoder)
 
 
-def draw(form: Form, seed: int) -> Problem:
+def draw_problem(form: Form, seed: int) -> Problem:
     """Draw a problem; λ is log-uniform between .1 and 100."""
     stream = generator("gradient flow", form.name, seed)
 
@@ -162,7 +162,7 @@ def multiclass_polarity(problem: Problem, *, printed: bool) -> Float[Tensor, "ty
     through_attention = ((s - output[:, None]) * wrong[:, None]).sum(-1) * share
     through_output = share[..., None] * wrong[:, None]
     context = (weights[..., None] * E[batch.inputs]).sum(1)
-    # What every occurrence gives goes to its type.
+    # The contribution of every occurrence is added to its type.
     at = torch.nn.functional.one_hot(batch.inputs, TYPES).to(weights)
     first = torch.einsum("bl,ble->e", through_attention, at)[:, None] * (W @ V) / problem.scale
     second = torch.einsum("blk,ble->ek", through_output, at) @ (W @ W.T)
@@ -199,7 +199,7 @@ def products(problem: Problem, *, printed: bool) -> Float[Tensor, "type type2"]:
 
 
 class Misprint(NamedTuple):
-    """An equation that can be had as printed and corrected, and what it is compared with."""
+    """An equation with a misprint: as printed and corrected, and the exact rate it is to have."""
 
     equation: str
     form: Form
