@@ -33,6 +33,7 @@ from attnscope.data.known import (
 from attnscope.data.pieces import Pieces, trained_pieces
 from attnscope.data.randomness import generator
 from attnscope.data.selection import Selected, select
+from attnscope.data.source import Source
 from attnscope.data.tokens import BOS, EOS, SPECIALS, TOKENISERS, UNKNOWN
 from attnscope.data.vectors import digest_of_vectors, read_vectors
 from attnscope.data.vocabulary import Vocabulary
@@ -256,6 +257,18 @@ def selected_of(known: CorpusDefinition, tokens: str) -> Selected[Any]:
 def _select_once(known: CorpusDefinition, tokens: str, stamp: tuple[Any, ...]) -> Selected[Any]:
     # The stamp: a corpus that is written anew is read anew.
     return select(known, tokeniser_named(tokens))
+
+
+def demand_digest(source: Source, where: str) -> None:
+    """Raise if a stored source names a folder of this machine and not the text in it.
+
+    A configuration of somebody else could name any folder, and its words would be shown.
+    """
+    if isinstance(source, Text) and not source.digest and source.corpus not in definitions():
+        raise UsageError(
+            f"{where} names the folder {source.corpus} without the digest of its text: it is not "
+            "read."
+        )
 
 
 def checked(source: Text, tokens: str) -> Selected[Any]:

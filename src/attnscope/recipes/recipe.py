@@ -59,7 +59,7 @@ def module_of(entry: Entry) -> RecipeModule:
 
 def read_logged(workspace: Path, result: Result) -> list[Logged]:
     """Read configuration and log of a result's units."""
-    folders = [UnitFolder(workspace / "units" / name) for name in result.units]
+    folders = [UnitFolder(workspace / "units" / name, workspace) for name in result.units]
     return [
         Logged(folder.config, read_unit(folder.config).source.dataset, folder.log)
         for folder in folders

@@ -37,8 +37,11 @@ def find(name: str) -> Entry:
     name
         As in ``snell/fig3``, or the path of a Python file that is a recipe.
     """
-    if name.endswith(".py"):
-        return _recipe(add(name), name)
+    return _recipe(add(name), name) if name.endswith(".py") else find_known(name)
+
+
+def find_known(name: str) -> Entry:
+    """Return a recipe by its name alone, as a stored result has it: no file is imported."""
     by_name = {entry.name: entry for entry in entries()}
     if name in by_name:
         return by_name[name]

@@ -16,12 +16,14 @@ from attnscope.figures.save import figures_available, save
 from attnscope.recipes.entry import Entry
 from attnscope.recipes.measures import measures_of
 from attnscope.recipes.recipe import Lab, module_of, read_logged
-from attnscope.recipes.registry import find
+from attnscope.recipes.registry import find, find_known
 from attnscope.runs.environment import environment
+from attnscope.runs.files import refuse_links
 from attnscope.runs.measures import check_declared
 from attnscope.runs.result import Measurement, Result, read_result
 from attnscope.runs.schema1 import with_pictures
 from attnscope.runs.spec import read_settings, usage_errors
+from attnscope.runs.workspace import workspace_of
 from attnscope.training.engine.workers import Workers
 from attnscope.training.progress import Progress, Silent
 
@@ -108,6 +110,7 @@ def run(
         numbers, pictures = with_pictures(result.recipe, result.measurements)
         check_declared(measures, (*numbers, *pictures, *result.pictures), entry.name)
     folder = workspace / result.place
+    refuse_links(folder, workspace)
     result.write(folder)
     figures, notice = draw(folder)
     return Run(entry, result, folder, figures, notice)
@@ -128,8 +131,9 @@ def draw(folder: str | Path) -> tuple[tuple[Path, ...], str | None]:
     notice = figures_available()
     if notice:
         return (), notice
-    workspace = folder.parents[result.place.count("/")]
-    charts = module_of(find(result.recipe)).draw(result, read_logged(workspace, result))
+    workspace = workspace_of(folder, result)
+    charts = module_of(find_known(result.recipe)).draw(result, read_logged(workspace, result))
+    refuse_links(folder / "figures", folder)
     paths = [save(chart, folder / "figures", name) for name, chart in charts.items()]
     return tuple(path for group in paths for path in group), None
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from attnscope.errors import WorkspaceError
 from attnscope.runs.result import Result, read_result
-from attnscope.runs.workspace import RESULTS
+from attnscope.runs.workspace import RESULTS, workspace_of
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,12 @@ class FoundResult:
     @property
     def units(self) -> list[Path]:
         """Where its units would lie: in the workspace that it was written into."""
-        depth, parents = self.result.place.count("/"), self.folder.resolve().parents
-        if depth >= len(parents):
+        try:
+            units = workspace_of(self.folder.resolve(), self.result) / "units"
+        except WorkspaceError:
             return []
-        return [parents[depth] / "units" / Path(name).name for name in self.result.units]
+        named = [name for name in self.result.units if Path(name).name == name]
+        return [units / name for name in named if not (units / name).is_symlink()]
 
 
 @dataclass
@@ -99,7 +101,10 @@ def _add_listed_units(found: Found, folder: Path) -> None:
 
 
 def _is_unit(folder: Path) -> bool:
-    return all((folder / name).is_file() for name in ("config.json", "environment.json"))
+    try:
+        return all((folder / name).is_file() for name in ("config.json", "environment.json"))
+    except (OSError, ValueError):  # A name that is too long, or has NUL in it.
+        return False
 
 
 def _within(found: Found, folder: Path, patterns: Sequence[str]) -> Iterator[Path]:

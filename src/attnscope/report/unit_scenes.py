@@ -48,9 +48,10 @@ def unit_scenes(paths: Sequence[Path], request: ExampleRequest, notices: list[st
             made = _Group(group, followed, request, notices, read).scenes()
             scenes += made
             sources |= {scene.key: followed[0].source for scene in made[:1]}
-        except (AttnscopeError, ValidationError) as error:
+        except _UNFIT as error:
             where = followed[0].path.name
-            notices.append(f"{where} is not shown: {str(error).splitlines()[0].rstrip('.')}.")
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            notices.append(f"{where} is not shown: {reason.rstrip('.')}.")
     notices += [
         f"No trained model here can read the sentence {sentence!r}."
         for sentence in request.sentences
@@ -58,6 +59,10 @@ def unit_scenes(paths: Sequence[Path], request: ExampleRequest, notices: list[st
     ]
     _distinguish_titles(scenes, sources)
     return sorted(scenes, key=lambda scene: (-_richness(scene), scene.title))
+
+
+# What a unit that somebody altered may raise, however far its reading has come.
+_UNFIT = (AttnscopeError, ValidationError, LookupError, ValueError, TypeError, RuntimeError)
 
 
 def _distinguish_titles(scenes: Sequence[Scene], sources: Mapping[str, str]) -> None:

@@ -20,5 +20,17 @@ def read_results(workspace: Path) -> list[Result]:
         raise WorkspaceError(
             f"There is no folder {workspace}; name a workspace, as given to --out."
         )
-    paths = [path for pattern in RESULTS for path in workspace.glob(pattern)]
-    return [read_result(path) for path in sorted(paths)]
+    paths = sorted(path for pattern in RESULTS for path in workspace.glob(pattern))
+    for path in paths:
+        if not path.resolve().is_relative_to(workspace.resolve()):
+            raise WorkspaceError(f"{path} is a link that leads out of {workspace}.")
+    return [read_result(path) for path in paths]
+
+
+def workspace_of(folder: Path, result: Result) -> Path:
+    """Return the workspace of a result in its folder, ``<workspace>/<paper>/<recipe>``."""
+    place = result.place.split("/")
+    absolute = folder.absolute()
+    if list(absolute.parts[-len(place) :]) != place:
+        raise WorkspaceError(f"{folder} is not the folder of {result.place}.")
+    return absolute.parents[len(place) - 1]

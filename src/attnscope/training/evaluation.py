@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.source import Source
+from attnscope.errors import DamagedFile
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.runs.tensors import Arrays
 from attnscope.scores.score import Score, ScoreRule, read_scores
@@ -128,9 +129,12 @@ def _in_order(pieces: Sequence[tuple[int, np.ndarray]]) -> np.ndarray:
 
 def padded_score(name: str, arrays: Arrays, batch: Batch) -> Score:
     """Return a kept score of the examples that it was kept of."""
+    marks, kept = arrays[f"{name}.mask"], arrays[name]
+    if marks.dtype != np.bool_ or kept.dtype.kind != "f" or (marks.ndim, kept.ndim) != (1, 1):
+        raise DamagedFile(f"The stored {name} is not a list of numbers with its mask.")
     mask = torch.zeros_like(batch.inputs, dtype=torch.bool)
-    mask[batch.input_mask] = torch.from_numpy(arrays[f"{name}.mask"].copy())
-    flat = torch.from_numpy(arrays[name].copy())
+    mask[batch.input_mask] = torch.from_numpy(marks.copy())
+    flat = torch.from_numpy(kept.copy())
     real = batch.target_mask[:, :, None] & mask[:, None]
     values = torch.zeros(real.shape, dtype=flat.dtype)
     values[real] = flat
@@ -152,8 +156,22 @@ def example_arrays(batch: Batch) -> Arrays:
     return {name: part.cpu().numpy().astype(np.int32) for name, part in flat.items()}
 
 
+_LENGTHS = {
+    "input_lengths": ("inputs",),
+    "target_lengths": ("decoder_inputs", "targets", "gold"),
+}
+
+
 def example_batch(arrays: Arrays) -> Batch:
     """Return what `example_arrays` took apart."""
+    for lengths, names in _LENGTHS.items():
+        counts = arrays[lengths]
+        sound = all(arrays[name].dtype.kind == "i" for name in (lengths, "ids", *names))
+        sizes = {arrays[name].shape for name in names}
+        if not sound or counts.shape != arrays["ids"].shape or not (counts > 0).all():
+            raise DamagedFile(f"The stored examples are not whole numbers with {lengths}.")
+        if counts.ndim != 1 or sizes != {(int(counts.astype(np.int64).sum()),)}:
+            raise DamagedFile(f"The stored examples do not have the lengths in {lengths}.")
 
     def rows(name: str, lengths: str) -> list[np.ndarray]:
         return np.split(arrays[name], arrays[lengths].cumsum()[:-1])

@@ -119,10 +119,24 @@ class UnitRun:
 
     def restore(self, step: int, state: Arrays) -> None:
         """Restore a checkpoint, without the optimiser's state."""
-        _load_weights(self.model, {k[6:]: v for k, v in state.items() if k.startswith("model.")})
+        weights = {k[6:]: v for k, v in state.items() if k.startswith("model.")}
+        with self.fitting(step):
+            _load_weights(self.model, weights)
+            self.seen = [float(loss) for loss in state["losses"].reshape(-1)]
         self.rows = self._log_until(step)
-        self.seen = state["losses"].tolist()
         self.saved_step = step
+
+    @contextmanager
+    def fitting(self, step: int) -> Iterator[None]:
+        """Name the checkpoint whose arrays are not those of this unit."""
+        try:
+            yield
+        except (DamagedFile, LookupError, ValueError, TypeError, RuntimeError) as error:
+            path = self.folder.path / f"checkpoint-{step:08d}.safetensors"
+            raise DamagedFile(
+                f"{path} is not a checkpoint of this unit; remove it and run the same command "
+                "again."
+            ) from error
 
     def has_log(self, step: int, note: Note) -> bool:
         """Return whether the log has every row up to a step."""
@@ -225,7 +239,8 @@ class _Run(UnitRun):
             self.begin()
             return False
         self.restore(step, state)
-        restore_optimizer(self.optimizer, state)
+        with self.fitting(step):
+            restore_optimizer(self.optimizer, state)
         self.first = step
         self.report(step)
         return True
@@ -320,7 +335,7 @@ def _load_weights(model: nn.Module, arrays: Arrays) -> None:
             f"The stored weights do not fit the unit's model: {odd[0]} has the shape "
             f"{given.get(odd[0])}, not {shapes.get(odd[0])}."
         )
-    if not all(np.isfinite(array).all() for array in arrays.values() if array.dtype.kind == "f"):
+    if not all(array.dtype.kind == "f" and np.isfinite(array).all() for array in arrays.values()):
         raise DamagedFile("The stored weights are not finite numbers.")
     with torch.no_grad():
         for name, parameter in parameters.items():

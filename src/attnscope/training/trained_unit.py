@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from importlib.resources import files
@@ -11,7 +13,8 @@ from typing import Any
 from torch import nn
 
 from attnscope.data.batch import Batch
-from attnscope.errors import UsageError, WorkspaceError, suggestion
+from attnscope.data.text import demand_digest
+from attnscope.errors import DamagedFile, UsageError, WorkspaceError, suggestion
 from attnscope.models.decoding import respond
 from attnscope.models.trace import AttentionModel
 from attnscope.runs.unit import UnitFolder
@@ -47,7 +50,9 @@ class TrainedUnit:
         if not (path / "config.json").exists():
             raise WorkspaceError(f"{path} is not a unit: it has no config.json.")
         folder = UnitFolder(path)
-        return cls(read_unit(folder.config, str(path)), folder)
+        unit = read_unit(folder.config, str(path))
+        demand_digest(unit.source, str(path))
+        return cls(unit, folder)
 
     @cached_property
     def log(self) -> list[dict[str, Any]]:
@@ -62,8 +67,30 @@ class TrainedUnit:
     def examples_of(self, split: str) -> Batch:
         """Return the examples of a split whose scores are stored."""
         if split not in self._examples:
-            self._examples[split] = example_batch(self.folder.load_scores(score_file(split)))
+            arrays = self.folder.load_scores(score_file(split))
+            with self._sound(score_file(split)):
+                self._examples[split] = self._known_words(example_batch(arrays))
         return self._examples[split]
+
+    @contextmanager
+    def _sound(self, name: str) -> Iterator[None]:
+        """Turn what arrays of other names, kinds or sizes raise into one sentence."""
+        try:
+            yield
+        except (LookupError, ValueError, TypeError, RuntimeError, AttributeError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise DamagedFile(
+                f"{self.folder.path / 'scores' / name}.safetensors does not hold what its name "
+                f"says ({type(error).__name__}: {reason})."
+            ) from error
+
+    def _known_words(self, batch: Batch) -> Batch:
+        source = self.unit.source
+        pairs = (batch.inputs, source.input_words), (batch.targets, source.output_words)
+        for ids, words in pairs:
+            if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < len(words):
+                raise ValueError(f"ids are not those of {len(words)} words")
+        return batch
 
     def stored(self, name: str, step: int | str | None = None, split: str | None = None) -> Score:
         """Return a stored score.
@@ -83,8 +110,9 @@ class TrainedUnit:
         if name not in arrays:
             names = {key.removesuffix(".mask") for key in arrays}
             raise UsageError(f"{self.folder.name} stores no {name!r}; {suggestion(name, names)}")
-        source = self.unit.source
-        score = padded_score(name, arrays, self.examples_of(split))
+        source, examples = self.unit.source, self.examples_of(split)
+        with self._sound(score_file(split, step)):
+            score = padded_score(name, arrays, examples)
         return replace(score, input_words=source.input_words, output_words=source.output_words)
 
     def log_row(self, step: int) -> dict[str, Any]:
