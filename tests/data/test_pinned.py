@@ -201,6 +201,19 @@ def test_a_file_damaged_in_the_cache_is_fetched_again(server: Server, cache: Pat
     assert (cache / "pinned" / "scan" / "tasks.txt").read_bytes() == FILE
 
 
+def test_no_more_bytes_than_are_pinned_are_taken(server: Server, cache: Path, monkeypatch):
+    wanted = serve(server, "scan", SCAN)
+    server.files = {path: content + bytes(10**7) for path, content in server.files.items()}
+    sizes = []
+    replace = os.replace
+    monkeypatch.setattr(
+        os, "replace", lambda a, b: (sizes.append(os.stat(a).st_size), replace(a, b))
+    )
+    with pytest.raises(FetchError, match="SHA-256 differs"):
+        fetch("scan", base=server.base, pinned=wanted)
+    assert sizes == [len(FILE) + 1]
+
+
 def test_a_missing_file_is_one_sentence_and_is_not_asked_for_again(server: Server):
     wanted = serve(server, "scan", SCAN)
     server.files.clear()

@@ -8,12 +8,10 @@ corpus folders.
 from __future__ import annotations
 
 import csv
-import gzip
 import http.client
 import io
 import os
 import re
-import shutil
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,6 +25,7 @@ from urllib.parse import quote
 from attnscope.data.corpus_writer import cache_folder, corpora_folder, json_lines, place_folder
 from attnscope.data.folder import CorpusError
 from attnscope.errors import AttnscopeError, UsageError, suggestion
+from attnscope.runs.files import read_unpacked
 from attnscope.runs.lock import locked
 
 BASE = "https://raw.githubusercontent.com"
@@ -157,7 +156,7 @@ def _download(url: str, part: Path, output: Path, size: int) -> None:
     reason = "the connection broke off"
     for _ in range(ATTEMPTS):
         try:
-            _go_on(url, part)
+            _go_on(url, part, size)
         except urllib.error.HTTPError as error:
             if error.code != http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
                 raise FetchError(
@@ -177,7 +176,7 @@ def _download(url: str, part: Path, output: Path, size: int) -> None:
     )
 
 
-def _go_on(url: str, part: Path) -> None:
+def _go_on(url: str, part: Path, size: int) -> None:
     have = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
     with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
@@ -186,14 +185,15 @@ def _go_on(url: str, part: Path) -> None:
         if resumed and not given.startswith(f"bytes {have}-"):
             raise http.client.HTTPException(f"the server sent another range, {given!r}")
         with open(part, "ab" if resumed else "wb") as stream:
-            shutil.copyfileobj(response, stream)
+            left = size - stream.tell()
+            while left >= 0 and (block := response.read(min(2**20, left + 1))):
+                left -= len(block)
+                # One byte too many shows that this is another file: the rest is not taken.
+                stream.write(block)
 
 
 def _lines(path: Path) -> list[str]:
-    content = path.read_bytes()
-    if path.suffix == ".gz":
-        content = gzip.decompress(content)
-    return content.decode("utf8").removesuffix("\n").split("\n")
+    return read_unpacked(path).decode("utf8").removesuffix("\n").split("\n")
 
 
 def _text(lines: Iterable[str]) -> str:
