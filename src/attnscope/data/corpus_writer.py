@@ -26,7 +26,10 @@ def cache_folder() -> Path:
     given = os.environ.get("ATTNSCOPE_CACHE")
     if given:
         return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnscope"
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "attnscope"
+    except RuntimeError as error:  # A user that the system does not know.
+        raise UsageError("There is no home folder; set ATTNSCOPE_CACHE to a folder.") from error
 
 
 def corpora_folder() -> Path:

@@ -9,17 +9,16 @@ explain.
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import re
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from attnscope.errors import AttnscopeError, suggestion
+from attnscope.errors import AttnscopeError, UnreadableFile, suggestion
+from attnscope.runs.files import parse_json, read_unpacked
 
 META = "meta.json"
 Kind = Literal["classification", "translation", "alignment"]
@@ -225,15 +224,9 @@ def _shown(value: Any) -> str:
 
 def _content(path: Path) -> str:
     try:
-        content = path.read_bytes()
-        if path.suffix == ".gz":
-            content = gzip.decompress(content)
-    except (EOFError, zlib.error) as error:
-        raise CorpusError(f"{path} is truncated or damaged gzip ({error}).") from error
-    except gzip.BadGzipFile as error:
-        raise CorpusError(f"{path} is not sound gzip ({error}).") from error
-    except OSError as error:
-        raise CorpusError(f"{path} cannot be read ({error.strerror or error}).") from error
+        content = read_unpacked(path)
+    except UnreadableFile as error:
+        raise CorpusError(str(error)) from error
     try:
         # Windows' editors put a byte order mark first.
         text = content.decode("utf-8-sig")
@@ -264,18 +257,11 @@ def _check_sentences(path: Path, lines: list[str]) -> None:
             raise _bad(path, number, "the line has a carriage return; end lines with \\n")
 
 
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-
-
 def _meta(path: Path) -> dict[str, Any]:
     if not path.exists():
         raise CorpusError(f"{path} is missing; a corpus needs it to name its labels or languages.")
     try:
-        meta = _parsed(_content(path))
+        meta = parse_json(_content(path))
     except ValueError as error:
         raise CorpusError(f"{path} is not JSON ({error}).") from error
     if not isinstance(meta, dict):
@@ -326,7 +312,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
         if not text or text.isspace():
             raise _bad(path, line, "the line is empty; every line needs a JSON object")
         try:
-            row = _parsed(text)
+            row = parse_json(text)
         except ValueError as error:
             reason = getattr(error, "msg", str(error))
             raise _bad(path, line, f"this is not JSON ({reason})") from error

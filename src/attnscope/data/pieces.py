@@ -16,8 +16,9 @@ import sentencepiece
 from attnscope.data.corpus_writer import cache_folder
 from attnscope.data.tokens import BOS, EOS, PAD, UNKNOWN
 from attnscope.data.vocabulary import Vocabulary
-from attnscope.errors import UsageError
+from attnscope.errors import DamagedFile, UsageError
 from attnscope.runs.atomic import write_bytes
+from attnscope.runs.files import read_file
 from attnscope.runs.lock import locked
 from attnscope.runs.spec import fingerprint
 
@@ -58,11 +59,13 @@ def trained_pieces(digest: str, texts: Iterable[str], size: int) -> Pieces:
     key = fingerprint({"text": digest, "size": size, "version": sentencepiece.__version__}, 24)
     path = cache_folder() / "pieces" / f"{key}.model"
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path.with_suffix(".lock"), wait=True):
             if not path.exists():
                 write_bytes(path, _train(texts, size))
-    return _read(path.read_bytes())
+    try:
+        return _read(read_file(path))
+    except (RuntimeError, OSError) as error:
+        raise DamagedFile(f"{path} is not a SentencePiece model; remove it.") from error
 
 
 @lru_cache(maxsize=4)

@@ -7,12 +7,11 @@ gzipped; word2vec's first line, "words numbers", may precede it. A folder holds
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import io
 import os
+import re
 import warnings
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,9 +19,27 @@ from pathlib import Path
 
 import numpy as np
 
-from attnscope.errors import UsageError
+from attnscope.errors import UnreadableFile, UsageError
+from attnscope.runs.files import open_regular, read_unpacked, unpacked_chunks
 
 _WORDS, _ARRAY = "words.txt.gz", "vectors.f16.npy.gz"
+_MOST_LINE = 2**20
+_HEADER = re.compile(r"[0-9]{1,12} [0-9]{1,6}")
+_ODD = re.compile(r"[^0-9+\-.eEinfatyINFATY]")  # not a part of a number, nan and infinity included
+_NUMBER = re.compile(
+    r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:[+-]?(nan|inf|infinity))"
+)
+# What NumPy raises for headers that somebody made up.
+_NOT_AN_ARRAY = (
+    OSError,
+    EOFError,
+    ValueError,
+    SyntaxError,
+    TypeError,
+    MemoryError,
+    OverflowError,
+    RecursionError,
+)
 
 
 @dataclass(frozen=True)
@@ -68,7 +85,7 @@ def digest_of_vectors(path: str | Path) -> str:
     place = find_vectors(path)
     digest = hashlib.sha256()
     for file in [place / _WORDS, place / _ARRAY] if place.is_dir() else [place]:
-        with _opened(file, plain=True) as stream:
+        with open_regular(file) as stream:
             while block := stream.read(2**20):
                 digest.update(block)
     return digest.hexdigest()
@@ -83,31 +100,29 @@ def read_vectors(path: str | Path) -> Vectors:
     return _read_folder(place) if place.is_dir() else _read_text(place)
 
 
-def _opened(path: Path, plain: bool = False) -> io.BufferedIOBase:
-    try:
-        if path.suffix == ".gz" and not plain:
-            return gzip.open(path, "rb")
-        return open(path, "rb")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
-
-
 def _reason(error: Exception) -> str:
     return str(error).strip().rstrip(".")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file with their numbers from 1."""
-    number = 0
-    with _opened(path) as stream:
-        try:
+    number, rest = 0, b""
+    try:
+        for chunk in unpacked_chunks(path):
             # Split at "\n" alone: vectors exist for words such as U+0085.
-            for number, line in enumerate(stream, 1):
-                yield number, line.decode().rstrip("\r\n")
-        except (OSError, EOFError, zlib.error) as error:
-            raise UsageError(f"{path} is damaged after line {number}: {_reason(error)}.") from error
-        except UnicodeDecodeError as error:
-            raise UsageError(f"{path}, line {number}: it is not UTF-8.") from error
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                number += 1
+                yield number, line.decode().rstrip("\r")
+            if len(rest) > _MOST_LINE:
+                raise UsageError(f"{path}, line {number + 1}: it has more than {_MOST_LINE} bytes.")
+        if rest:
+            number += 1
+            yield number, rest.decode().rstrip("\r")
+    except UnreadableFile as error:
+        raise UsageError(f"{error}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}, line {number}: it is not UTF-8.") from error
 
 
 def _read_text(path: Path) -> Vectors:
@@ -116,7 +131,7 @@ def _read_text(path: Path) -> Vectors:
     width = announced = None
     for number, line in _lines(path):
         word, *columns = line.rstrip(" ").split(" ")
-        if number == 1 and len(columns) == 1 and word.isdecimal() and columns[0].isdecimal():
+        if number == 1 and _HEADER.fullmatch(line.rstrip(" ")):
             announced, width = int(word), int(columns[0])
             continue
         width = len(columns) if width is None else width
@@ -136,41 +151,42 @@ def _read_text(path: Path) -> Vectors:
 
 def _numbers(columns: list[str], path: Path, number: int) -> np.ndarray:
     try:
+        # Python also reads 1_000, digits of other scripts and numbers between tabs.
+        if _ODD.search("".join(columns)):
+            raise ValueError
         with np.errstate(over="ignore"):  # Too large is found to be infinite below.
             row = np.array(columns, dtype=np.float32)
     except ValueError:
-        odd = next(column for column in columns if not _is_number(column))
-        raise UsageError(f"{path}, line {number}: {odd!r} is not a number.") from None
+        odd = next((each for each in columns if not _NUMBER.fullmatch(each)), columns[0])
+        shown = odd if len(odd) <= 40 else f"{odd[:37]}..."
+        raise UsageError(f"{path}, line {number}: {shown!r} is not a number.") from None
     if not np.isfinite(row).all():
         raise UsageError(f"{path}, line {number}: a number is not finite.")
     return row
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _read_folder(folder: Path) -> Vectors:
     words = [word for _, word in _lines(folder / _WORDS)]
     path = folder / _ARRAY
-    with _opened(path) as stream:
-        try:
-            array = np.load(io.BytesIO(stream.read()), allow_pickle=False)
-        except (OSError, EOFError, ValueError, zlib.error) as error:
-            raise UsageError(f"{path} is not a NumPy array: {_reason(error)}.") from error
+    try:
+        array = np.load(io.BytesIO(read_unpacked(path)), allow_pickle=False)
+    except UnreadableFile as error:
+        raise UsageError(f"{error}") from error
+    except _NOT_AN_ARRAY as error:
+        raise UsageError(f"{path} is not a NumPy array: {_reason(error)}.") from error
+    if not isinstance(array, np.ndarray) or not array.size:
+        raise UsageError(f"{path} has no word vectors in it.")
     if array.ndim != 2 or array.dtype.kind != "f" or len(array) != len(words):
         raise UsageError(
             f"{path} is a {array.dtype} array of shape {array.shape}: {folder / _WORDS} asks for "
             f"{len(words)} rows of decimal numbers."
         )
+    with np.errstate(over="ignore"):
+        array = array.astype(np.float32)
     unfinished = np.flatnonzero(~np.isfinite(array).all(1))
     if len(unfinished):
         raise UsageError(f"{path}, row {unfinished[0] + 1}: a number is not finite.")
-    return _without_repeats(words, array.astype(np.float32), folder / _WORDS)
+    return _without_repeats(words, array, folder / _WORDS)
 
 
 def _without_repeats(words: Iterable[str], array: np.ndarray, path: Path) -> Vectors:
