@@ -122,7 +122,7 @@ def test_the_scale_of_the_logits_is_found() -> None:
 @pytest.mark.parametrize("change", [torch.tanh, torch.neg, lambda logits: logits + 0.1])
 def test_logits_that_are_no_multiple_of_the_product_are_refused(change) -> None:
     trace = trace_of(translator())
-    with pytest.raises(MissingCapability, match="Logits at 'cross' are no multiple of q·k"):
+    with pytest.raises(MissingCapability, match="Logits at 'cross' are not a multiple of q·k"):
         logit_scale(with_site(trace, logits=change(trace.sites["cross"].logits)))
 
 
@@ -133,7 +133,7 @@ def test_additive_attention_has_no_terms_and_says_so() -> None:
     ).build(task, 0)
     with torch.no_grad():
         trace = model.trace(task.evaluation_batch(5))
-    with pytest.raises(MissingCapability, match="is no product of queries and keys"):
+    with pytest.raises(MissingCapability, match="is not a product of queries and keys"):
         decompose([trace], CROSS)
 
 

@@ -269,7 +269,7 @@ def test_a_negative_word_another_width_and_no_state_at_all_are_refused() -> None
     accumulator.update(side)
     with pytest.raises(UsageError, match="States are 2 wide where those before were 3"):
         accumulator.update(replace(side, states=side.states[..., :2]))
-    with pytest.raises(UsageError, match="There is no state to decompose"):
+    with pytest.raises(UsageError, match="There are no states to decompose"):
         decompose([])
 
 

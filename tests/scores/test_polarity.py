@@ -133,7 +133,7 @@ def test_scores_are_apart_from_the_graph():
 
 
 def test_three_labels_have_no_single_polarity():
-    with pytest.raises(UsageError, match="With 3 labels polarity is no single number"):
+    with pytest.raises(UsageError, match="Polarity is defined for two labels; use `logits` for 3"):
         _ = scores_alone(classifier(WORDS, 3), 6).polarity
 
 

@@ -49,7 +49,7 @@ class Search:
     spread
         Size of the noise on the logits from which a restart begins.
     penalty
-        Weight of what the output moves beyond ε.
+        Weight of the output's change beyond ε.
     diversity
         Weight of the JSD between restarts, which keeps them apart: its mean over all K × K ordered
         pairs, in which a restart's 0 from itself counts, as in the published code.
@@ -69,7 +69,7 @@ class Search:
 
 @dataclass(frozen=True)
 class Adversaries:
-    """What was found for each example, on the CPU.
+    """The adversary found for each example, on the CPU.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class _Best:
     def look_at(
         self, weights: Weights, divergence: PerInstance, distance: PerInstance, epsilon: float
     ) -> None:
-        """Take over what obeys ε and lies farther away than all before it."""
+        """Keep candidates that obey ε and are farther away than all earlier ones."""
         allowed = divergence.masked_fill(distance > epsilon, -1.0)
         value, restart = allowed.max(0)
         better = value > self.divergence

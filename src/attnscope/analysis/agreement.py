@@ -2,7 +2,7 @@
 
 The random baseline is its exact expectation instead of one shuffle, and the share is taken as the
 decimal fraction it is written as, so that no rounding error can move a threshold by one position.
-Beside it stand two readings of a single score: its entropy, and whether it peaks at the gold word.
+Two readings of a single score come with it: its entropy, and whether it peaks at the gold word.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def top_share_agreement(
     input_mask: Bool[Tensor, "batch *row inp"],
     share: float = 0.05,
 ) -> Float[Tensor, "batch out"]:
-    """Tell whether the highest position of ``u`` is among the top share of positions of ``v``.
+    """Return whether the highest position of ``u`` is among the top share of positions of ``v``.
 
     This is 𝒜(u, v), Eq. 10 of [1]_; it is not symmetric. Ties in ``v`` count in favour, and among
     several maxima of ``u`` the first decides.
@@ -60,7 +60,7 @@ def expected_random_agreement(
     """Return the expected agreement with a randomly shuffled score, ⌈share · L⌉ / L.
 
     This is the expectation of the baseline 𝒜̂ of [1]_ for scores without ties; average it over the
-    same output positions as the agreement that it stands beside.
+    same output positions as the agreement that it is compared with.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def argmax_at(
     gold: Int[Tensor, "batch out"],
     input_mask: Bool[Tensor, "batch *row inp"],
 ) -> Float[Tensor, "batch out"]:
-    """Tell whether the highest position of a score is the gold position.
+    """Return whether the highest position of a score is the gold position.
 
     Parameters
     ----------

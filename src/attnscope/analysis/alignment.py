@@ -32,11 +32,11 @@ def links_of(
     Parameters
     ----------
     values
-        A score, say attention or the posterior of IBM Model 1.
+        A score, such as attention or the posterior of IBM Model 1.
     input_mask, target_mask
         True at real positions.
     null
-        What a score must exceed, or else the word stays unlinked. For IBM Model 1,
+        The threshold below which a word stays unlinked. For IBM Model 1,
         ``1 - values.sum(-1)``: the probability of the NULL word.
 
     Returns
@@ -118,7 +118,7 @@ def link_tensor(
     Parameters
     ----------
     sentences
-        The links of each sentence, say the sure ones of a gold alignment.
+        The links of each sentence, such as the sure ones of a gold alignment.
     out, inp
         How many output and input positions the tensor has.
     """
@@ -152,14 +152,14 @@ def to_pharaoh(links: Bool[Tensor, "batch out inp"]) -> str:
 
 
 def read_pharaoh(text: str, name: str = "alignment") -> list[frozenset[Link]]:
-    """Read what `to_pharaoh` writes; `link_tensor` makes it a tensor.
+    """Read the format that `to_pharaoh` writes; `link_tensor` turns links into a tensor.
 
     Parameters
     ----------
     text
         One line a sentence; an empty one has no links.
     name
-        What an error calls the text, say its file.
+        The text's name in errors, such as its file.
     """
     return [_read_line(line, f"{name}, line {n}") for n, line in enumerate(text.splitlines(), 1)]
 

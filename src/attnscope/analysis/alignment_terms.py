@@ -3,7 +3,7 @@
 A logit is q·k, and q and k are the sums of their three components, hence nine products. Queries
 and keys are decomposed as they enter the site, per head: their maps are affine and components are
 means, so these are the maps of the states' components, a bias belonging to the temporal one; and
-the terms sum to the logit whatever the maps are. Additive attention is no product: it has none.
+the terms sum to the logit whatever the maps are. Additive attention is not a product and has none.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CELLS = 2**22
 class QueriesAndKeys:
     """A view for `decompose`: queries as the decoder's side, keys as the encoder's.
 
-    ``queries`` and ``keys`` say whose words stand at the site's output and input positions; in an
+    ``queries`` and ``keys`` name the words at the site's output and input positions; in an
     encoder's self-attention both are the encoder's. Heads lie side by side in the width.
     """
 
@@ -44,7 +44,7 @@ class QueriesAndKeys:
     keys: Reads = "encoder"
 
     def of(self, trace: Trace) -> Site:
-        """Return the site, or say why there are no terms."""
+        """Return the site, or raise an error that explains why there are no terms."""
         if self.site not in trace.sites:
             raise MissingCapability(
                 f"The model does not attend at {self.site!r}; {suggestion(self.site, trace.sites)}"
@@ -56,7 +56,7 @@ class QueriesAndKeys:
         site, batch = self.of(trace), trace.batch
         if site.queries is None or site.keys is None:
             raise MissingCapability(
-                f"Attention at {self.site!r} is no product of queries and keys, so that its logits "
+                f"Attention at {self.site!r} is not a product of queries and keys, so its logits "
                 "have no terms: use a model with dot-product attention."
             )
         words = {
@@ -72,7 +72,7 @@ CROSS = QueriesAndKeys()
 
 
 def logit_scale(trace: Trace, view: QueriesAndKeys = CROSS) -> float:
-    """Return c of the logits c q·k, and refuse logits that are no such multiple.
+    """Return c of the logits c q·k, and raise an error for logits that are not such a multiple.
 
     Terms are those of q·k; their shares do not depend on c, but a softmax does.
     """
@@ -91,7 +91,7 @@ def logit_scale(trace: Trace, view: QueriesAndKeys = CROSS) -> float:
     fits = scale > 0 and bool((logits - scale * products).norm() <= 1e-4 * logits.norm())
     if not fits:  # Infinite logits (a causal mask) do not fit either.
         raise MissingCapability(
-            f"Logits at {view.site!r} are no multiple of q·k, so that they have no terms: "
+            f"Logits at {view.site!r} are not a multiple of q·k, so they have no terms: "
             "give queries and keys as they enter the product."
         )
     return scale
@@ -158,7 +158,7 @@ def temporal_attention(
     heads
         How many heads they hold.
     scale
-        What the logits are scaled with, see `logit_scale`.
+        The scale of the logits, see `logit_scale`.
     """
     return (scale * temporal_alignment(components, heads)).softmax(-1)
 

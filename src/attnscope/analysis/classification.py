@@ -1,8 +1,8 @@
 """F1, precision, recall and accuracy with their intervals over examples, seeds and permutations.
 
 Two classes are judged by the positive one, label 1 (tutek Table 1), more by the unweighted mean
-over classes. What is not defined, as the precision of a class that is never predicted, counts as
-0: a model that says "negative" throughout has F1 = 0. Everything is NumPy, and CPU tensors pass as
+over classes. Undefined values, such as the precision of a class that is never predicted, count as
+0: a model that always predicts "negative" has F1 = 0. Everything is NumPy, and CPU tensors pass as
 arrays.
 """
 
@@ -73,7 +73,7 @@ def metric_intervals(
     labels
         The right labels, [examples].
     predicted
-        Predicted labels, [seeds, draws, examples]; a draw is say one permutation of attention.
+        Predicted labels, [seeds, draws, examples]; a draw may be a permutation of attention.
     rng, resamples
         Where the resamples come from, and how many.
     average
@@ -171,7 +171,7 @@ def _ratio(above: Array, below: Array) -> Array:
 def _labels(labels: ArrayLike) -> NDArray[np.integer]:
     array = np.asarray(labels)
     if array.size == 0:
-        raise UsageError("There is no example to judge predictions by.")
+        raise UsageError("There are no examples to evaluate predictions on.")
     return array
 
 

@@ -1,4 +1,4 @@
-"""The geometry of temporal and input components, and what they alone make of attention.
+"""The geometry of temporal and input components, and attention computed from them alone.
 
 Paths of temporal components in their principal plane (aitken Fig. 2a), the simplex of input
 components (footnote 5), readouts as a dictionary (Fig. 4c, 5d), and the offset of the attention
@@ -123,7 +123,7 @@ def readout_dictionary(
     ----------
     readout
         The readout's weights for the context, a row per output word: for a readout of the
-        decoder's state beside the context only the half of the context; where values are maps of
+        decoder's state and the context only the context's half; where values are maps of
         states, the product of both matrices.
     components
         Of the encoder's states.

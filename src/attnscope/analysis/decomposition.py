@@ -1,7 +1,7 @@
 """States as the sum of a temporal, an input and a delta component (aitken Eq. 1, 2).
 
 h = μ_t + χ_x + Δh: the mean state of a time step, the mean of h − μ_t over a word's occurrences,
-and what is left. Words of decoder states are those that the decoder *reads*. Components come from
+and a remainder. Words of decoder states are those that the decoder *reads*. Components come from
 one pass: χ needs μ, but Σ (h − μ_t) over a word's occurrences is Σ h − Σ_t n(x, t) μ_t, so that
 sums and counts suffice, and memory does not grow with the number of examples. All is float64.
 """
@@ -21,7 +21,7 @@ from attnscope.models.trace import Trace, needed
 
 @dataclass(frozen=True)
 class Side:
-    """What is decomposed: states, the word read at each of them, and which of them are real."""
+    """States to decompose, the word read at each of them, and which of them are real."""
 
     states: Float[Tensor, "batch time state"]
     ids: Int[Tensor, "batch time"]
@@ -36,7 +36,7 @@ class Sides:
     decoder: Side | None
 
 
-# What to decompose of a forward pass: its states, or the queries and keys made of them.
+# Part of a forward pass to decompose: its states, or the queries and keys made of them.
 View = Callable[[Trace], Sides]
 
 
@@ -138,7 +138,7 @@ class Accumulator:
     def components(self) -> Components:
         """Return the components of all states so far."""
         if self._sums is None:
-            raise UsageError("There is no state to decompose: give at least one batch.")
+            raise UsageError("There are no states to decompose; give at least one batch.")
         by_time, by_word = self._sums
         time_counts, word_counts = self._counts.sum(0), self._counts.sum(1)
         temporal = by_time / time_counts[:, None]
@@ -185,8 +185,8 @@ def decompose(traces: Iterable[Trace], view: View = states_of) -> Decomposition:
     traces
         Forward passes, best a generator: each is forgotten before the next is asked for.
     view
-        What to decompose of them: the states, or with
-        `attnscope.analysis.alignment_terms.QueriesAndKeys` what enters an attention site.
+        The part of them to decompose: the states, or with
+        `attnscope.analysis.alignment_terms.QueriesAndKeys` the queries and keys of a site.
 
     References
     ----------

@@ -1,7 +1,7 @@
-"""What an imitator achieves: how close its predictions are, how far its attention (tutek Fig. 1).
+"""An imitator against its base: distance of predictions and of attention (tutek Eq. 7, 8, Fig. 1).
 
 The imitator is trained with `attnscope.training.imitation.Imitation`; each λ gives one point of the
-curve, the mean over held-out instances of what is measured here.
+curve: the mean over held-out instances of both distances.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Embeddings and states of the occurrences of 1000 word types are each cut into k clusters, and the
 mutual information of the two cluster labels is counted, in nats. Such an estimate is biased upwards
 when there are few occurrences per pair of clusters: its value for shuffled pairs, which have no
-information about each other, stands beside it.
+information about each other, is reported with it.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ SAMPLES: dict[str, Callable[[Counts, int, int], Types]] = {
 
 @dataclass(frozen=True)
 class EncodedOccurrences:
-    """Occurrences of word types, on the CPU: what entered the encoder and what came out of it.
+    """Occurrences of word types, on the CPU: inputs and outputs of the encoder.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ class Information:
     value
         Of the pairs as they are.
     shuffled
-        Of the same clusters with the pairs shuffled: what the estimate shows where there is none.
+        Of the same clusters with the pairs shuffled: the estimate where there is no information.
     entropy
         Of the embeddings' clusters, which no value exceeds.
     n

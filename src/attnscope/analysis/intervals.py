@@ -28,7 +28,7 @@ _BUDGET = 2**21
 
 @dataclass(frozen=True)
 class Interval:
-    """A value, the ends of its 95 % interval (NaN where there is none), and what it rests on.
+    """A value, the ends of its 95 % interval (NaN where there is none), and its sample size.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ def sentence_ratio_interval(
 def mean_interval(
     values: ArrayLike, *, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> Interval:
-    """Return the mean of a one-dimensional sample, say one number per seed, with its interval.
+    """Return the mean of a one-dimensional sample, such as one number per seed, with its interval.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def pairs_interval(
         weights = seeds[:, pairs[:, 0]] * seeds[:, pairs[:, 1]]
         above, below = (((weights @ part) * sentences).sum(1) for part in (sums, counts))
         means.append(np.asarray(_divide(above, below)))
-    # A draw of one seed alone has no pair, and says nothing.
+    # A draw of one seed alone has no pair and is left out.
     drawn = np.concatenate(means)
     low, high = np.nanquantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(float(_divide(sums.sum(), counts.sum())), float(low), float(high), n)
@@ -253,7 +253,7 @@ def rate_interval(successes: int, trials: int) -> Interval:
     Parameters
     ----------
     successes, trials
-        How many of how many, say seeds that learned.
+        How many of how many, for example seeds that learned.
 
     References
     ----------
@@ -312,7 +312,7 @@ def _bootstrap(
         return value, np.nan, np.nan
     if all(np.ptp(sample) == 0 for sample in samples):
         return value, value, value  # Not left to sums whose rounding depends on their order.
-    # A resample can divide 0 by 0; the ends are then NaN, which is all there is to say.
+    # A resample can divide 0 by 0; the ends are then NaN.
     with np.errstate(invalid="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", stats.DegenerateDataWarning)
         ends = stats.bootstrap(

@@ -118,7 +118,7 @@ def _in_the_order_of_v(
 def _tied_pairs(*ordered: Float[Tensor, "row inp"]) -> Int[Tensor, " row"]:
     """Return how many pairs of positions are equal in all of some arrays in one order.
 
-    Equal values stand side by side: each ties with as many as there are of them before it.
+    Equal values are adjacent: each ties with as many as there are of them before it.
     """
     same = torch.stack([x[:, 1:] == x[:, :-1] for x in ordered]).all(0)
     library, columns = _by_position(same)
@@ -156,7 +156,7 @@ def _falling_pairs(ranks: Int[Tensor, "row inp"]) -> Int[Tensor, " row"]:
 
 
 def _by_position(rows: Tensor) -> tuple[Any, Any]:
-    """Return rows with positions first, so that each is one block of memory, and what works on it.
+    """Return rows with positions first, so that each is contiguous, and the library for them.
 
     On the CPU, NumPy takes a fifth of torch's time.
     """

@@ -18,7 +18,7 @@ def learned(accuracy_at_end: float, threshold: float = LEARNED_AT) -> bool:
     accuracy_at_end
         Accuracy in [0, 1] at the end of the budget.
     threshold
-        What counts as learned.
+        The accuracy that counts as learned.
     """
     return accuracy_at_end >= threshold
 
@@ -35,7 +35,7 @@ def steps_to(
     steps
         The step of each evaluation.
     threshold
-        What counts as learned.
+        The accuracy that counts as learned.
     """
     evaluations = zip(accuracies, steps, strict=True)
     return min((step for accuracy, step in evaluations if accuracy >= threshold), default=None)

@@ -83,7 +83,7 @@ def own_length_f1(values: Values, rationale: Marks, words: Marks) -> PerDocument
 
 
 def prevalence(rationale: Marks, words: Marks) -> PerDocument:
-    """Return the share of marked words: what chance gives, exactly, for F1 and for a flat score."""
+    """Return the share of marked words: the exact chance level of F1 and of a constant score."""
     return _count(rationale & words) / words.sum(-1)
 
 
@@ -113,7 +113,7 @@ class RationaleAgreement:
     average_precision, f1
         As `average_precision` and `own_length_f1` have them.
     chance_average_precision, chance_f1
-        What a random order would give.
+        The values of a random order.
     """
 
     average_precision: PerDocument
@@ -135,7 +135,7 @@ def rationale_agreement(
     *,
     positions: int = POSITIONS,
 ) -> dict[str, RationaleAgreement]:
-    """Compare scores of a classifier with what people marked.
+    """Compare scores of a classifier with the words that people marked.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def rationale_agreement(
         One split, on the model's device.
     rules
         Scores, for example ``Attention()``, ``LexicalProbe()`` and ``Saliency()``: the last two are
-        those of the texts' right labels, which is what people gave their reasons for.
+        those of the texts' right labels, which people gave their reasons for.
     positions
         How many input positions are run at once.
 

@@ -21,7 +21,7 @@ from attnscope.scores.attention import site_of
 
 # Input positions that are encoded at once.
 POSITIONS = 2**15
-_ROUNDING = 1e-4  # what a readout may differ from the model's logits, in parts of the largest
+_ROUNDING = 1e-4  # tolerated difference between readout and logits, relative to the largest
 
 
 def outputs_under(
@@ -45,9 +45,9 @@ def outputs_under(
     if not has_readout(model, trace, site):
         return outputs_again(model, trace, weights, site)
     draws, batch, heads, out, inp = weights.shape
-    # Draws stand beside output positions, so that one product serves them all.
-    beside = weights.movedim(0, 2).reshape(batch, heads, draws * out, inp)
-    contexts = (beside @ values).view(batch, heads, draws, out, -1).permute(2, 0, 3, 1, 4)
+    # Draws are joined to output positions, so that one product serves them all.
+    joined = weights.movedim(0, 2).reshape(batch, heads, draws * out, inp)
+    contexts = (joined @ values).view(batch, heads, draws, out, -1).permute(2, 0, 3, 1, 4)
     query = needed(trace.query, "query")
     return model.readout(contexts, query.expand(draws, *query.shape))
 

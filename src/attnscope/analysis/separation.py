@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Separation:
-    """Two groups beside each other.
+    """Two groups compared.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a decomposition says of states: sizes, angles, variances, and products with μ^D.
+"""Measures of decomposed states: sizes, angles, variances, products with μ^D (aitken Fig. 2–6).
 
 Everything here reads states a second time and is streamed: functions of a batch's `Parts` give a
 `Ratio`, to be taken over many batches with `collect`; classes keep tables by word.
@@ -23,8 +23,8 @@ from attnscope.models.trace import Site
 
 # Fig. 6d, as recorded; the paper's figure starts at −1.
 OFFSETS = range(-2, 5)
-# Of ‖μ‖: what is smaller is float32's rounding, say where all samples read the same first word, and
-# its direction is noise.
+# Relative to ‖μ‖: anything smaller is float32's rounding (where all samples read the same first
+# word), and its direction is noise.
 _ROUNDING = 1e-6
 
 
@@ -48,7 +48,7 @@ def orthogonality(parts: Parts) -> Ratio:
 def cross_orthogonality(parts: Parts, temporal: Float[Tensor, "step state"]) -> Ratio:
     """Return the mean |cosine| of input-delta components with the other side's temporal ones.
 
-    Over all pairs, so of encoder states with every μ^D_s: what attention sees of it.
+    Over all pairs, so of encoder states with every μ^D_s, as attention takes them.
     """
     cosine = _directions(parts) @ normalize(temporal.to(parts.delta), dim=-1, eps=0.0).mT
     return mean_of(cosine.abs())
@@ -101,8 +101,8 @@ def marker_offset(
 
     At position i it is the number of silent words ("and") up to i, and one more if the next word
     comes after the verb but is said before it ("left"). That the verb itself is then one behind
-    is left out there, and stands in `gold_offset`. The authors' code averages over samples that are
-    long enough; a ``mask`` without the end word is inferred, as it gives the line they recorded
+    is left out there and included in `gold_offset`. The authors' code averages over samples that
+    are long enough; a ``mask`` without the end word is inferred, as it gives the line they recorded
     within the error of sampling, and one position more or less does not.
     """
     following = torch.cat([inputs[:, 1:] == late, torch.zeros_like(mask[:, :1])], 1)
@@ -113,7 +113,7 @@ def marker_offset(
 class WordVariance:
     """Each word's variance of states, before and after μ_t is taken away (Fig. 5c).
 
-    tr Cov(h) and tr Cov(h − μ_t) over the word's occurrences. Both are taken of what is left after
+    tr Cov(h) and tr Cov(h − μ_t) over the word's occurrences. Both are computed after subtracting
     χ_x and the mean state: a constant changes no variance, and small numbers lose no digits.
     """
 

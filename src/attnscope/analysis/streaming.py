@@ -1,7 +1,7 @@
 """Means over any number of examples, taken batch by batch: by step, as ratios, and by cell.
 
-What depends on a decomposition needs a second pass over the examples; these keep of it what the
-result needs. `Ratio` keeps two numbers an example, so that intervals over examples can be had.
+Measures that depend on a decomposition need a second pass over the examples; these keep only what
+the result needs. `Ratio` keeps two numbers per example, enough for intervals over examples.
 """
 
 from __future__ import annotations

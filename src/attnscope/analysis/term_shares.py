@@ -84,11 +84,11 @@ def term_shares(
     Parameters
     ----------
     traces
-        Forward passes; a second pass over what the components were taken from.
+        Forward passes; a second pass over the examples that the components come from.
     components, view
         As in `alignment_terms`.
     forms
-        What is done to the terms before shares are taken; positions are chosen by the alignment.
+        Transforms the terms before shares are taken; positions are chosen by the alignment.
     top
         How many positions.
 

@@ -1,8 +1,8 @@
-"""What each token alone would have the classifier say (tutek Eq. 9, Table 3, Fig. 2–7).
+"""The classifier's prediction from each token alone (tutek Eq. 9, Table 3, Fig. 2–7).
 
 The readout of a single state is the prediction as if all attention were on it: snell's lexical
 probe, read as a probability of the label that the model predicts. Where most tokens by themselves
-already carry the decision, information has leaked between states, and attention tells little.
+already carry the decision, information has leaked between states, and attention explains little.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NEAR = 0.1
 
 @dataclass(frozen=True)
 class TokenProbabilities:
-    """Per example, on the CPU: the prediction, and what its tokens alone would give.
+    """Per example, on the CPU: the prediction, and the predictions from its tokens alone.
 
     Attributes
     ----------
@@ -99,14 +99,14 @@ def token_probabilities(
 
 @dataclass(frozen=True)
 class SentenceProbabilities:
-    """One sentence for a figure: its words with what each alone would give.
+    """One sentence for a figure: its words with the prediction from each alone.
 
     Attributes
     ----------
     words
         As the model reads them, boundaries included.
     label, confidence
-        What the model predicts, and how probable it holds that to be.
+        The predicted label and its probability.
     probabilities
         The probability of that label with all attention on the word.
     attention
@@ -130,7 +130,7 @@ def sentence_probabilities(
     *,
     site: str = "cross",
 ) -> list[SentenceProbabilities]:
-    """Return what a figure of sentences shows, one entry per example.
+    """Return the contents of a figure of sentences, one entry per example.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def sentence_probabilities(
 
 
 def _with_own_labels(trace: Trace) -> Trace:
-    """Return the trace with the predicted labels as its targets, which is what the probe reads."""
+    """Return the trace with the predicted labels as its targets, which the probe reads."""
     return replace(trace, batch=replace(trace.batch, targets=trace.logits.argmax(-1)))
 
 

@@ -170,7 +170,7 @@ class MixtureCopy(CopyTask):
 
 
 class ReorderedCopy(SampledCopy):
-    """A fixed random permutation π of positions: output t is the word at π(t) (§6.2)."""
+    """A fixed random permutation π of positions: output t is the word at π(t) (§6.2, Eq. 25)."""
 
     kind: Literal["reordered-copy"] = "reordered-copy"  # type: ignore[assignment]
     permutation: int = Field(0, description="seed that draws π")

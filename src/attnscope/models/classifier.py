@@ -1,10 +1,10 @@
 """The text classifier: words, an encoder, attention over its states, an affine output.
 
-snell's (§2.4, Eq. 7, 8), sunlu's (DP, DP-A, DP-L, AD) and tutek's (base, concat, residual) are
-settings of this one. With two labels the positive class's logit z stands as the pair (0, z), so
-that softmax is the sigmoid and classification needs no case of its own anywhere else; with more,
-each label has a logit. As the output is affine and attention sums to 1, the logits are the
-attention-weighted mean of those of single states (tutek Eq. 9).
+snell's (§2.4, Eq. 7, 8, 12), sunlu's (Eq. 1–4, 6: DP, DP-A, DP-L, AD) and tutek's (Eq. 1: base,
+concat, residual) are settings of this one. With two labels the positive class's logit z becomes
+the pair (0, z), so that softmax is the sigmoid and classification needs no case of its own anywhere
+else; with more, each label has a logit. As the output is affine and attention sums to 1, the logits
+are the attention-weighted mean of those of single states (tutek Eq. 9).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The bag-of-words proxy: uniform attention over word embeddings, one linear map (snell Eq. 5).
+"""The bag-of-words proxy: uniform attention over word embeddings, one linear map (snell Eq. 5, 58).
 
 Seen as a model it has one site whose logits are all 0; its probe is Eq. 6. The text and the
 authors' code differ in the initialisation and in a bias; `ProxySpec` has both. The lexicon has no

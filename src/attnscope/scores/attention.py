@@ -2,7 +2,7 @@
 
 A score has a row for each output. Where a site's rows are not outputs (self-attention below a
 classifier), the rows that the output reads are averaged; where they are not and the model writes
-words, there is no such score, and one sentence says so.
+words, there is no such score, which is an error.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Attention(ScoreRule):
 
 
 def site_of(trace: Trace, name: str) -> Site:
-    """Return a site, or say that the model has none of that name."""
+    """Return a site, or raise an error that lists the model's sites."""
     if name not in trace.sites:
         raise MissingCapability(f"The model has no site {name!r}; {suggestion(name, trace.sites)}")
     return trace.sites[name]

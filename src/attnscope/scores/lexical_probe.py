@@ -109,7 +109,7 @@ class LexicalProbe(ScoreRule):
         return torch.stack(values, -1)
 
     def _sites(self, trace: Trace) -> list[str]:
-        """Return the sites that the name or the pattern stands for, the last one last."""
+        """Return the sites that match the name or pattern, the last one last."""
         if self.site in trace.sites:
             return [self.site]
         found = fnmatch.filter(trace.sites, self.site)

@@ -1,7 +1,7 @@
 """A lexicon: a number for each pair of input and output type, looked up as a score.
 
-Count tables, IBM Model 1, the proxy's θ (snell Eq. 13) are lexicons: they know nothing of
-positions.
+Count tables, IBM Model 1, the proxy's θ (snell Eq. 13) are lexicons: they do not
+depend on positions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Lexicon:
 
 
 def proxy_lexicon(model: Proxy) -> Lexicon:
-    """Return β^px as a lexicon: θ_{i,o} = softmax(W e_i)_o."""
+    """Return β^px as a lexicon: θ_{i,o} = softmax(W e_i)_o (snell Eq. 6, 13)."""
     return Lexicon("proxy", model.lexicon())
 
 

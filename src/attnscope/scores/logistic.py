@@ -1,4 +1,4 @@
-"""Logistic weights β^log: a bag-of-words classifier as a lexicon (snell A.10).
+"""Logistic weights β^log: a bag-of-words classifier as a lexicon (snell A.10, Eq. 55, 56).
 
 Features are the shares of a text's words (counts / L), the penalty's strength is the one of 19 with
 the best validation accuracy, and a word's value is its coefficient, signed by the label.
@@ -26,7 +26,7 @@ _ITERATIONS = 1000
 
 
 class LogisticFit(NamedTuple):
-    """The lexicon with what chose it.
+    """The lexicon with the validation accuracies that chose its penalty.
 
     ``accuracies`` are those on the validation part, by C; ``unfinished`` are the C whose fit was
     stopped after the authors' 1000 iterations.

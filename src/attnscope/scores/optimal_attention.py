@@ -1,4 +1,4 @@
-"""Optimal attention α^opt as a score: the weights that make the right word most probable (A.1).
+"""Optimal attention α^opt as a score: the weights that make the right word likeliest (snell A.1).
 
 For a model whose readout is affine in the context the problem is convex, and its solution comes
 with a certificate (`attnscope.theory.optimal_attention`).
@@ -22,7 +22,7 @@ from attnscope.scores.score import Score
 from attnscope.theory.optimal_attention import optimal_attention
 
 _NUMBERS = 2**23  # logits of words and states held at once
-_ROUNDING = 1e-6  # what a readout may differ from an affine one, in parts of its largest logit
+_ROUNDING = 1e-6  # tolerated deviation from an affine readout, relative to its largest logit
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def solve(
 def affine_parts(
     model: AttentionModel, trace: Trace
 ) -> tuple[Float[Tensor, "batch inp output_type"], Float[Tensor, "batch out output_type"]]:
-    """Return γ_l and γ_s of A.1: what positions and states add to the logits.
+    """Return γ_l and γ_s: contributions of positions and states to the logits (snell Eq. 27, 33).
 
     They are read off the readout itself, so that any model with an affine one can be solved; that
     it is affine is checked at the model's own attention.

@@ -1,4 +1,4 @@
-"""Polarity s_e and attention score a_e of every word type (sun & lu, Eq. 1, 7).
+"""Polarity s_e and attention score a_e of every word type (sunlu Eq. 1, 7).
 
 The polarity is the readout of a word's state, the same function as the lexical probe; the attention
 score is the site's logit. Where a state depends on the words around it there are two readings: of
@@ -30,7 +30,7 @@ _TYPES = 2**13
 
 @dataclass(frozen=True)
 class WordTypeScores:
-    """Two numbers for each word type, and what they rest on.
+    """Two numbers for each word type, and how many occurrences they are means of.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class WordTypeScores:
     attention
         a_e, the attention logit; the mean over heads where there are several.
     weights
-        α: the mean attention weight of the word's occurrences (sun & lu Fig. 5); 1 when alone.
+        α: the mean attention weight of the word's occurrences (sunlu Fig. 5); 1 when alone.
     occurrences
         How many the means are over; a word without any has NaN everywhere.
     """
@@ -55,7 +55,7 @@ class WordTypeScores:
         """s_e for two labels: towards the second. With more, each label has its own in `logits`."""
         if self.logits.shape[1] != 2:
             raise UsageError(
-                f"With {self.logits.shape[1]} labels polarity is no single number: use `logits`."
+                f"Polarity is defined for two labels; use `logits` for {self.logits.shape[1]}."
             )
         return self.logits[:, 1] - self.logits[:, 0]
 
@@ -128,14 +128,14 @@ def mean_scores(
         # Unlike index_add_, which adds in any order on a GPU, this gives the same bytes every time.
         sums.index_put_((ids,), found, accumulate=True)
     if sums is None:
-        raise UsageError("There are no words to score: give at least one batch.")
+        raise UsageError("There are no words to score; give at least one batch.")
     means = sums / sums[:, -1:]
     attention, weights, logits = means[:, 0], means[:, 1], means[:, 2:-1]
     return WordTypeScores(logits, attention, weights, sums[:, -1].long())
 
 
 def _alone(ids: Int[Tensor, " type"]) -> Batch:
-    """Return each word as a text; what its label is does not matter."""
+    """Return each word as a text with an arbitrary label."""
     one, none = torch.ones_like(ids), torch.zeros_like(ids)[:, None]
     return Batch(ids, ids[:, None], one, none, none, one, none - 1)
 

@@ -39,7 +39,7 @@ class Words(Protocol):
 
 @dataclass(frozen=True)
 class Score:
-    """Values of one score on a batch; what lies outside the masks means nothing (it is 0)."""
+    """Values of one score on a batch; values outside the masks are 0 and mean nothing."""
 
     name: str
     values: Float[Tensor, "batch out inp"]

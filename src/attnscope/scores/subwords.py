@@ -1,8 +1,8 @@
 """Scores of subword pieces, merged into scores of words.
 
 Attention on a word is the attention on its pieces together, and an output word attends as its
-pieces do on average. For what is no share (a probe, a translation probability) it is open what a
-word's value is: the sum, the mean or the largest of its pieces' values.
+pieces do on average. For scores that are not shares (a probe, a translation probability) the value
+of a word may be the sum, the mean or the largest of its pieces' values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Values = Float[Tensor, "batch row inp"]
 Groups = Int[Tensor, "batch inp"]
 Merge = Callable[[Values, Groups, int], Float[Tensor, "batch row word"]]
 
-# Shares and effects add up; of likelihoods the most telling piece speaks for its word.
+# Shares and effects add up; of likelihoods the largest of its pieces counts for a word.
 RULE_OF_SCORE: dict[str, Rule] = {"attention": "sum", "saliency": "sum", "logistic": "sum"}
 _OTHERWISE: Rule = "max"
 
@@ -85,9 +85,9 @@ def merge_words(
         Of pieces.
     input_groups, output_groups
         The word that each piece belongs to, numbered from 0 without gaps; -1 for a piece of no
-        word, which is dropped. What lies outside the score's masks is dropped too.
+        word, which is dropped. Positions outside the score's masks are dropped too.
     rule
-        What becomes of the values of a word's input pieces: ``sum``, ``mean`` or ``max``. By
+        How the values of a word's input pieces are merged: ``sum``, ``mean`` or ``max``. By
         default ``sum`` for attention, saliency and logistic weights, ``max`` for all others. Over
         the pieces of an output word the mean is taken.
 
@@ -96,7 +96,7 @@ def merge_words(
     Score
         Of the same examples and under the same name. Words have no ids: in its batch they are
         numbered from 0 in each sentence, lengths are numbers of words, decoder inputs are 0 and
-        gold positions are unknown (-1). A word none of whose pieces the score speaks of is outside
+        gold positions are unknown (-1). A word none of whose pieces has a value is outside
         its ``input_mask``.
     """
     rule = RULE_OF_SCORE.get(score.name, _OTHERWISE) if rule is None else rule

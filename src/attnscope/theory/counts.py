@@ -1,7 +1,7 @@
-"""The co-occurrence count table C of a corpus (snell Eq. 16, 52), and its expectation.
+"""The co-occurrence count table C of a corpus (snell Eq. 16, 52; Fig. 1), and its expectation.
 
 Each output word adds 1/L to the entry of every input word of its sentence. The expected tables
-put into formulas what Fig. 4 and 8 draw for copying: constant, constant in blocks, informative.
+are the formulas behind Fig. 4 and 8 for copying: constant, constant in blocks, informative.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def count_table(
 def expected_permutation_table(types: int) -> Float[Tensor, "input_type output_type"]:
     """Expect C per sentence for copying permutations of all types: 1/n everywhere (§4.3, Fig. 4).
 
-    Every sentence has exactly this table, so that it says nothing about any word.
+    Every sentence has exactly this table, so that it carries no information about any word.
     """
     return torch.full((types, types), 1 / types, dtype=torch.float64)
 
@@ -81,7 +81,7 @@ def expected_mixture_table(types: int) -> Float[Tensor, "input_type output_type"
     """Expect C per sentence for copying permutations of one of two disjoint sets (A.3, Fig. 8).
 
     ``types`` is the size n of each set; either is drawn with probability ½. Entries are 1/(2n)
-    within a set and 0 between sets: the table tells the sets apart, but no two words of a set.
+    within a set and 0 between sets: the table separates the sets, but not the words of a set.
     """
     return torch.block_diag(*[expected_permutation_table(types) / 2] * 2)
 

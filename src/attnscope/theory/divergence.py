@@ -48,7 +48,7 @@ def jensen_shannon(
     p, q
         Weights that sum to 1 over the real positions of the last axis.
     mask
-        True at real positions; what stands elsewhere is not looked at.
+        True at real positions; others are ignored.
 
     References
     ----------

@@ -117,8 +117,8 @@ def em_step(
 class IbmModel1:
     """A translation table over the pairs of types that meet in a corpus; others have 0.
 
-    The NULL word, where there is one, is an input type of its own, one past the last: it stands
-    before every input and is as likely a priori as any word of it.
+    The NULL word, where there is one, is an input type of its own, one past the last: it precedes
+    every input and is as likely a priori as any word of it.
 
     Attributes
     ----------
@@ -210,8 +210,8 @@ class IbmModel1:
     def alignment(self, pairs: PaddedPairs) -> Float[Tensor, "batch out inp"]:
         """Return α^IBM_{t,l}, the probability that input word l produced output word t (Eq. 19).
 
-        What is missing from 1 in the row of a real output word is the probability that it comes
-        from the NULL word; it is all of it where no word of the sentence can produce this one.
+        A real output word's row sums to 1 minus the probability that the word comes from the NULL
+        word; it is 0 where no word of the sentence can produce this one.
         """
         shares = self.pair_probability(_prepend(self.input_types, pairs))
         return _normalised(shares)[:, :, 1:]

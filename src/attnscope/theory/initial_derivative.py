@@ -40,7 +40,7 @@ def random_corpus(
 
 
 def draw_proxy(generator: torch.Generator, types: int, d: int) -> Float[Tensor, "type d"]:
-    """Draw one vector from N(0, I/d) for each type: the embeddings e or the output weights W."""
+    """Draw one vector from N(0, I/d) for each type, e or W: products tend to I (Eq. 47–49)."""
     size = (types, d)
     draw = torch.randn(size, generator=generator, device=generator.device, dtype=torch.float64)
     return draw / d**0.5
@@ -68,7 +68,7 @@ def logit_velocity(
 
     References
     ----------
-    .. [1] Snell et al., "Approximating How Single Head Attention Learns", 2021, Eq. 38–46.
+    .. [1] Snell et al., "Approximating How Single Head Attention Learns", 2021, Eq. 37–46.
     """
     weights = 1 / pairs.input_mask.sum(1).to(embeddings.dtype)
     ones = torch.ones_like(weights)
@@ -95,12 +95,12 @@ def probability_velocity(
 def predicted_logit_velocity(
     counts: Float[Tensor, "input_type output_type"],
 ) -> Float[Tensor, "input_type output_type"]:
-    """Return 2(C − C̄), the limit of the logits' velocity (Eq. 53)."""
+    """Return 2(C − C̄), the limit of the logits' velocity (Eq. 50, 51, 53)."""
     return 2 * (counts - counts.mean(-1, keepdim=True))
 
 
 def predicted_probability_velocity(
     counts: Float[Tensor, "input_type output_type"],
 ) -> Float[Tensor, "input_type output_type"]:
-    """Return (2/|O|)(C − C̄), the limit of the probabilities' velocity (Eq. 15, corrected)."""
+    """Return (2/|O|)(C − C̄), the limit of the probabilities' velocity (Eq. 15, 54; corrected)."""
     return predicted_logit_velocity(counts) / counts.shape[-1]

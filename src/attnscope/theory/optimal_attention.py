@@ -1,9 +1,10 @@
 """Optimal attention α^opt (snell A.1): the weights under which each target word is likeliest.
 
-With p_t = softmax(Σ_l α_l γ_l + γ_s) the loss −log p_t[y_t] is convex in α, so that its minimum
-over the simplex can be certified. Every cell (a target position of a sentence) is a problem of its
-own, and all are solved at once by a primal-dual interior-point method: unlike first-order methods
-it needs ten to fifty steps wherever the optimum lies and however large γ is.
+With p_t = softmax(Σ_l α_l γ_l + γ_s) (snell Eq. 26, 27, 32, 33) the loss −log p_t[y_t] is convex in
+α (Eq. 34–36), so that its minimum over the simplex can be certified. Every cell (a target position
+of a sentence) is a problem of its own, and all are solved at once by a primal-dual interior-point
+method: unlike first-order methods it needs ten to fifty steps wherever the optimum lies and however
+large γ is.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from torch import Tensor
 
 from attnscope.errors import UsageError
 
-_NUMBERS = 2**26  # held at once, beside the arguments
+_NUMBERS = 2**26  # held at once, not counting the arguments
 _TO_BOUNDARY = 0.99  # the part of the way to the boundary that one step may go
 _SHARPEST = 0.01  # the least part of the gap that one step may aim at
 _SLACK_RANGE = 1e5  # how far a slack may be from the central path's, either way
-_DECREASE = 1e-4  # the part of what the slope promises that a step must bring (Armijo)
+_DECREASE = 1e-4  # share of the decrease predicted by the slope that a step must reach (Armijo)
 _HALVINGS = 30
 
 
 class OptimalAttention(NamedTuple):
-    """Weights, what they achieve, and how far from the optimum that can be.
+    """Optimal weights, their loss, and a bound on its distance from the optimum.
 
     Attributes
     ----------
@@ -68,9 +69,9 @@ def optimal_attention(
     Parameters
     ----------
     word_logits
-        γ_l, what each input position adds to the logits.
+        γ_l, the contribution of each input position to the logits (Eq. 27).
     state_logits
-        γ_s, what the decoder adds at each output position.
+        γ_s, the contribution of the decoder's state at each output position (Eq. 27).
     targets
         The words y_t.
     input_mask, target_mask
@@ -159,7 +160,7 @@ class _Problem(NamedTuple):
 def _problem(
     words: Tensor, state: Tensor, targets: Tensor, real: Tensor, target_mask: Tensor
 ) -> _Problem:
-    """Clear what stands in padding, which may be anything."""
+    """Set padding, whose contents are arbitrary, to 0."""
     return _Problem(
         words.masked_fill(~real[:, :, None], 0),
         state.masked_fill(~target_mask[:, :, None], 0),
@@ -170,7 +171,7 @@ def _problem(
 
 
 class _Point(NamedTuple):
-    """Weights, their slacks (the dual variables of α ≥ 0), and what is measured there."""
+    """Weights, their slacks (the dual variables of α ≥ 0), and the loss and gap there."""
 
     weights: Float[Tensor, "batch out inp"]
     slack: Float[Tensor, "batch out inp"]

@@ -52,7 +52,7 @@ class Term(Spec):
 
 
 class Likelihood(Term):
-    """Mean negative log-likelihood of the real output words (snell Eq. 3; the mean, as in code)."""
+    """Mean negative log-likelihood of the real output words (snell Eq. 3, sunlu Eq. 5)."""
 
     vectorised: ClassVar[bool] = True
     kind: Literal["likelihood"] = "likelihood"

@@ -1,4 +1,4 @@
-"""What the count table C knows (§4.2, §4.3, A.3; figures 1, 4, 5 and 8).
+"""Information in the count table C (§4.2, §4.3, A.3; figures 1, 4, 5 and 8).
 
 Copying: the table of a sample against its expectation, entry by entry, for the distributions of
 figure 3. Text: C against IBM Model 1's first expected counts, on the package's own corpora and on

@@ -1,4 +1,4 @@
-"""Figure 7: where the keyword's information is, when attention is uniform for long (§6.1).
+"""Figure 7: where the keyword's information is, when attention is uniform for long (Eq. 22–24).
 
 The classifier is trained under uniform attention to tell whether word 1 occurs. On positive
 sequences the log-odds γ_l of attending to l alone are followed at the keyword, one position after

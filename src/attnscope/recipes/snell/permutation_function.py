@@ -1,4 +1,4 @@
-"""Copying against a fixed reordering of positions (§6.2): the same words, another task.
+"""Copying against a fixed reordering of positions (§6.2, Eq. 25): the same words.
 
 Both tasks sample 40 words of 60. The reordering π is drawn anew for every seed. Word knowledge is
 compared in two ways: the count tables, and the probe of models trained under uniform attention.

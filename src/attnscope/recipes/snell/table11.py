@@ -1,4 +1,4 @@
-"""Table 11: the proxy is a logistic regression on word shares (A.10).
+"""Table 11: the proxy is a logistic regression on word shares (A.10, Eq. 55–58).
 
 Both are compared with β^uf at the checkpoint that agrees most, and with each other.
 """

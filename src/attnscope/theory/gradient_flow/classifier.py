@@ -33,10 +33,10 @@ def parameters_of(model: nn.Module, dtype: torch.dtype = torch.float64) -> Param
     ----------
     model
         A `Classifier` whose states are the words or an affine map of them, with dot-product or
-        additive attention and one query for all texts: what a word says must not depend on the
+        additive attention and one query for all texts: a word's scores must not depend on the
         words around it.
     dtype
-        The precision of what is computed from them.
+        The precision of all results.
     """
     if not isinstance(model, Classifier):
         raise MissingCapability(

@@ -1,7 +1,7 @@
 """Gradient flow by groups of words: which term moves which group, and who is alike whom.
 
-The paper argues about positive, negative and neutral words (§4); a row of these numbers is what a
-training run records at an evaluation, so that one can see when each term has the predicted sign.
+sunlu argues about positive, negative and neutral words (§4); a training run records
+a row of these numbers at each evaluation, which shows when each term has the predicted sign.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ def group_row(
     dict
         ``B.positive`` is the mean of term B over the positive words, ``B.positive.size`` that of
         its absolute value, ``B.positive.above`` the share of words where it is above 0; likewise
-        for all terms, ``pi``, ``rho``, ``polarity`` and ``attention``. With K classes what has one
-        number a class is ``B[0].…``. ``dot.negative.positive`` is the share of positive dot
-        products between embeddings of the two groups, and ``VW``, ``VV``, ``WW`` are `alignments`.
-        What is not defined, as the mean over an empty group, is left out.
+        for all terms, ``pi``, ``rho``, ``polarity`` and ``attention``. With K classes, quantities
+        with one number per class are ``B[0].…``. ``dot.negative.positive`` is the share of
+        positive dot products between embeddings of the two groups, and ``VW``, ``VV``, ``WW`` are
+        `alignments`.
+        Undefined numbers, such as the mean over an empty group, are left out.
     """
     tables = {
         **terms.polarity,

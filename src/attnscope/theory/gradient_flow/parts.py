@@ -1,7 +1,7 @@
-"""What a classifier without context is made of, seen by gradient flow: encoders and attentions.
+"""Parts of a classifier without context under gradient flow (sunlu §3): encoders and attentions.
 
-Each part says what it computes from every type's embedding or state, and how that moves when a pull
-on it is followed: through the embeddings, and through the part's own parameters.
+Each part computes something from every type's embedding or state, and how that moves under a pull
+on it: through the embeddings, and through the part's own parameters.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class EncoderFlow(Protocol):
         ...
 
     def moved(self, embeddings: Embeddings, pull: States) -> dict[str, States]:
-        """Return how the states move under a pull on them, by what is moved.
+        """Return how the states move under a pull on them, by the parameters that move.
 
-        ``""`` are the embeddings; what the encoder has of its own is named after it.
+        ``""`` are the embeddings; the encoder's own parameters are named after it.
         """
         ...
 
@@ -81,7 +81,7 @@ class WordFlow:
 
 @dataclass(frozen=True)
 class AffineFlow:
-    """h = M e, with a bias or without (supplement, Eq. 59–64)."""
+    """h = M e, with or without a bias (supplement Eq. 59–64)."""
 
     weight: Float[Tensor, "state embedding"]
     bias: Float[Tensor, " state"] | None = None
@@ -133,7 +133,7 @@ RELU = Activation(torch.relu, lambda value: (value > 0).to(value.dtype))
 
 @dataclass(frozen=True)
 class AdditiveFlow:
-    """a = f(M_a h)ᵀV / λ, with a bias beside M_a or without (supplement, Eq. 65–68: f = tanh)."""
+    """a = f(M_a h)ᵀV / λ, with or without a bias (supplement Eq. 65–68: f = tanh)."""
 
     weight: Float[Tensor, "hidden state"]
     query: Float[Tensor, " hidden"]
@@ -157,7 +157,7 @@ class AdditiveFlow:
         return self._hidden_slopes(self._hidden(states)) @ self.weight
 
     def moved(self, states: States, pull: PerType) -> dict[str, PerType]:
-        """Return what comes through V, which is term F, and through M_a."""
+        """Return the movement through V, which is term F, and through M_a."""
         hidden = self._hidden(states)
         slopes = self._hidden_slopes(hidden)
         own = through_linear(states, pull[:, None] * slopes, self.bias)

@@ -1,4 +1,6 @@
-"""π(e) and ρ(e): how a corpus pulls at each word type's polarity and attention score (Eq. 16, 20).
+"""π(e) and ρ(e): how a corpus pulls at each word type's polarity and attention score.
+
+π is sunlu Eq. 15, 16 and ρ sunlu Eq. 20, for the loss of Eq. 5 and the output of Eq. 6.
 
 Both are sums over the occurrences of a type: π(e) = Σ α_j r and ρ(e) = Σ α_j r·(s_j − s), where
 r = −∂ℓ/∂s is yβ for two labels and onehot − p for K. Over m examples they are −m times the loss's
@@ -122,8 +124,8 @@ def traced_pulls(
 ) -> Pulls:
     """Return π and ρ of any classifier with a linear output layer, its states with context or not.
 
-    With context they are still what each occurrence's polarity and attention logit are pulled by,
-    but no longer all that moves a word.
+    With context they are still the pulls on each occurrence's polarity and attention logit, but no
+    longer all that moves a word.
 
     Parameters
     ----------

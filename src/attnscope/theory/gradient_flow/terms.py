@@ -1,10 +1,10 @@
-"""What moves a word's polarity and attention score under gradient flow (sun & lu, Eq. 9–27).
+"""Terms that move a word's polarity and attention score under gradient flow (sunlu Eq. 8–27).
 
 Without context the loss depends on the parameters through two tables alone: each type's polarity
 s_e and attention score a_e. Its derivatives by them are −π(e)/m and −ρ(e)/m
-(`theory.gradient_flow_pulls`), so that every term is π or ρ carried back through one group of
-parameters and forth again: sums over (t, j) of … eᵀe_j become products of matrices. One form serves
-words and affine encoders, dot-product and additive attention, one logit and K.
+(`attnscope.theory.gradient_flow.pulls`), so that every term is π or ρ carried back through one
+group of parameters and forth again: sums over (t, j) of … eᵀe_j become products of matrices. One
+form serves words and affine encoders, dot-product and additive attention, one logit and K.
 
 The affine and multi-class forms are the supplement's with its misprints corrected (Eq. 82 lacks
 α_j, Eq. 83 a factor 1/λ); the additive one is exact, where the supplement has a first-order
@@ -44,7 +44,7 @@ class Parameters:
     output
         W, one row a logit: one for two labels (the second label's, the first one's is 0), or K.
     attention, encoder
-        What lies between.
+        The layers between the two.
     output_bias
         Of the logits; the paper's models have none.
     """
@@ -81,8 +81,8 @@ class Terms:
     """Each term of ds_e/dτ and da_e/dτ for every type, by name.
 
     ``polarity`` has A, B and C of Eq. 19, ``attention`` D, E and F of Eq. 27. An affine encoder
-    adds to A, B, D and E their counterparts through M (``A_encoder`` …), additive attention what
-    comes through its hidden layer (``F_hidden``).
+    adds to A, B, D and E their counterparts through M (``A_encoder`` …), additive attention the
+    movement through its hidden layer (``F_hidden``).
     """
 
     polarity: Mapping[str, Float[Tensor, "type logit"]]
@@ -133,7 +133,7 @@ def flow_terms(parameters: Parameters, pulls: Pulls) -> Terms:
 
 @torch.no_grad()
 def embedding_rate(parameters: Parameters, pulls: Pulls) -> Embeddings:
-    """Return de/dτ for every type (Eq. 11, 13)."""
+    """Return de/dτ for every type (sunlu Eq. 11, 13)."""
     pull = pulls.mean(parameters.embeddings.dtype)
     slopes = parameters.attention.slopes(parameters.states)
     source = pull.polarity @ parameters.output + pull.attention[:, None] * slopes
@@ -146,7 +146,7 @@ def similarity_rate(
     first: Int[Tensor, " first"],
     second: Int[Tensor, " second"],
 ) -> Float[Tensor, "first second"]:
-    """Return d(e_iᵀe_k)/dτ for types i of ``first`` and k of ``second`` (supplement, Eq. 44).
+    """Return d(e_iᵀe_k)/dτ for types i of ``first`` and k of ``second`` (supplement Eq. 44).
 
     Where the paper prints (s_i − s) a_k / λ with a_k = e_kᵀV/λ, the second 1/λ is too many.
     """
