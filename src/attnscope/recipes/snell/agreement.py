@@ -31,6 +31,7 @@ from attnscope.analysis.intervals import (
     sentence_ratio_interval,
 )
 from attnscope.analysis.kendall import kendall_tau_b
+from attnscope.data.corpus import Corpus
 from attnscope.recipes.kit.corpora import is_classification, printed_name
 from attnscope.recipes.kit.sheet import Sheet, percent, point, rng
 from attnscope.recipes.snell.units import Runs
@@ -151,24 +152,47 @@ class AgreementTable:
         return sentence_interval(values, self.mask, rng=rng())
 
     def sheet(self, way: Procedure | None = None, table: str = "") -> Sheet:
-        """Return the sheet of a table of the paper: in percent, of the reference run."""
-        source = self.runs.source
-        return Sheet(
-            source.dataset,
-            self.split,
-            (self.runs.reference.unit.seed,),
-            "snell",
-            table,
-            printed_name(source, "snell"),
-            percent=True,
-            axes={} if way is None else {"way": way.name},
-        )
+        """Return the sheet of a table of the paper, of the reference run."""
+        return sheet_of(self.runs.reference, self.runs.source, self.split, way, table)
 
     def chance(self, way: Procedure) -> Measurement:
         """Return the expected agreement with a shuffled score."""
-        random = np.broadcast_to(self.random, self.mask.shape)
         sheet = self.sheet(way, _TABLES["top5pct", self.split, "accuracy"])
-        return sheet.row("A_random", self.interval(random), share=True)
+        return chance(sheet, self.random, self.mask)
+
+
+def sheet_of(
+    unit: TrainedUnit, source: Corpus, split: str, way: Procedure | None = None, table: str = ""
+) -> Sheet:
+    """Return the sheet of a table of the paper, in percent."""
+    return Sheet(
+        source.dataset,
+        split,
+        (unit.unit.seed,),
+        "snell",
+        table,
+        printed_name(source, "snell"),
+        percent=True,
+        axes={} if way is None else {"way": way.name},
+    )
+
+
+def chance(sheet: Sheet, random: Values, mask: Values) -> Measurement:
+    """Return the expected agreement with a shuffled score."""
+    every = np.broadcast_to(random, mask.shape)
+    return sheet.row("A_random", sentence_interval(every, mask, rng=rng()), share=True)
+
+
+def above_chance(
+    sheet: Sheet, pair: str, values: Values, random: Values, mask: Values
+) -> list[Measurement]:
+    """Return how far an agreement is above chance: the excess, and the ratio."""
+    excess = sentence_interval(values - random, mask, rng=rng())
+    ratio = sentence_ratio_interval(values, random, mask, rng=rng())
+    return [
+        sheet.row(f"excess({pair})", excess, share=True),
+        sheet.row(f"ratio({pair})", ratio),
+    ]
 
 
 def agreements(table: AgreementTable, way: Procedure, metric: str) -> list[Measurement]:
@@ -181,10 +205,7 @@ def agreements(table: AgreementTable, way: Procedure, metric: str) -> list[Measu
         name = _NAMES[metric].format(pair)
         rows.append(sheet.row(name, table.interval(values), share=True, found=found))
         if metric == "top5pct":
-            excess = table.interval(values - table.random)
-            ratio = sentence_ratio_interval(values, table.random, table.mask, rng=rng())
-            rows.append(sheet.row(f"excess({pair})", excess, share=True))
-            rows.append(sheet.row(f"ratio({pair})", ratio))
+            rows += above_chance(sheet, pair, values, table.random, table.mask)
     return [*rows, table.chance(way)] if metric == "top5pct" else rows
 
 

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from attnscope.analysis.agreement import expected_random_agreement
 from attnscope.analysis.comparison import per_word
-from attnscope.analysis.intervals import sentence_interval, sentence_ratio_interval
+from attnscope.analysis.intervals import sentence_interval
 from attnscope.claims.decide import Verdict, about_equal, by_value, much_greater, verdict
 from attnscope.claims.pool import Pool
 from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs, Part, corpus_deviations
@@ -25,13 +25,20 @@ from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.corpus import Corpus
 from attnscope.data.text import ParallelText
 from attnscope.errors import UsageError
-from attnscope.recipes.kit.corpora import is_classification, printed_name
+from attnscope.recipes.kit.corpora import is_classification
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.options import Names
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.showing import right_and_wrong
-from attnscope.recipes.snell.agreement import CODE, TEXT
+from attnscope.recipes.snell.agreement import (
+    CODE,
+    TEXT,
+    Procedure,
+    above_chance,
+    chance,
+    sheet_of,
+)
 from attnscope.recipes.snell.units import (
     QUICK as TEXT_QUICK,
     REFERENCE,
@@ -134,18 +141,8 @@ def worked_example(tolerance: float) -> list[Measurement]:
     return [*rows, sheet.point("largest_gap", float(found.gap.max()))]
 
 
-def _sheet(unit: TrainedUnit, way: str) -> Sheet:
-    source = cast(Corpus, unit.unit.source)
-    return Sheet(
-        source.dataset,
-        "val",
-        (unit.unit.seed,),
-        "snell",
-        "text-A.1",
-        printed_name(source, "snell"),
-        percent=True,
-        axes={"way": way},
-    )
+def _sheet(unit: TrainedUnit, way: Procedure) -> Sheet:
+    return sheet_of(unit, cast(Corpus, unit.unit.source), "val", way, "text-A.1")
 
 
 def solved_corpus(linear: TrainedUnit, tolerance: float, device: str) -> list[Measurement]:
@@ -158,7 +155,7 @@ def solved_corpus(linear: TrainedUnit, tolerance: float, device: str) -> list[Me
             model = linear.best_model if way.checkpoint == "best" else linear.model
             types = len(linear.unit.source.output_words)
             solved[step] = solve(model, linear.examples_of("val"), types, tolerance, device)
-        sheet = _sheet(linear, way.name)
+        sheet = _sheet(linear, way)
         rows += _agreements(linear, solved[step], step, sheet)
         rows += _certificates(solved[step], tolerance, sheet)
     return rows
@@ -180,15 +177,9 @@ def _agreements(linear: TrainedUnit, solved: Solved, step: int, sheet: Sheet) ->
     for pair, (u, v) in pairs.items():
         values = per_word(u, v)
         share = sentence_interval(values, mask, rng=rng())
-        excess = sentence_interval(values - random, mask, rng=rng())
-        ratio = sentence_ratio_interval(values, random, mask, rng=rng())
-        rows += [
-            sheet.row(f"A({pair})", share, share=True),
-            sheet.row(f"excess({pair})", excess, share=True),
-            sheet.row(f"ratio({pair})", ratio),
-        ]
-    chance = sentence_interval(np.broadcast_to(random, mask.shape), mask, rng=rng())
-    return [*rows, sheet.row("A_random", chance, share=True)]
+        rows.append(sheet.row(f"A({pair})", share, share=True))
+        rows += above_chance(sheet, pair, values, random, mask)
+    return [*rows, chance(sheet, random, mask)]
 
 
 def _certificates(solved: Solved, tolerance: float, sheet: Sheet) -> list[Measurement]:
@@ -222,10 +213,10 @@ def bleu_of_both(linear: TrainedUnit, main: TrainedUnit) -> list[Measurement]:
             step = way.step(unit)
             values[name] = float(unit.log_row(step)[column])
             found = {"at": step, "signature": metric.signature()}
-            sheet = _sheet(unit, way.name)
+            sheet = _sheet(unit, way)
             rows.append(sheet.point("bleu", values[name], {"model": name}, found=found))
         difference = values["linear_output"] - values["main_paper"]
-        rows.append(_sheet(linear, way.name).point("bleu_difference", difference))
+        rows.append(_sheet(linear, way).point("bleu_difference", difference))
     return rows
 
 
