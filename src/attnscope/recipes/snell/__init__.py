@@ -11,7 +11,7 @@ def _entry(
     cpu: float,
     gpu: float | None,
     needs: str = "nothing",
-    home: str = "snell",
+    at: str = "snell",
 ) -> Entry:
     module = f"attnscope.recipes.{at}.{name.replace('-', '_')}"
     return Entry(f"snell/{name}", title, needs, cpu, gpu, module)
