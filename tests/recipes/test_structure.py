@@ -24,9 +24,7 @@ def sizes() -> ModuleType:
 
 
 # Its recipes still share modules of each other.
-_SHARED = [
-    pytest.param(paper, marks=pytest.mark.xfail(strict=False)) for paper in ("aitken",)
-]
+_SHARED = [pytest.param(paper, marks=pytest.mark.xfail(strict=False)) for paper in ("aitken",)]
 
 
 @pytest.mark.parametrize("part", ["snell", "sunlu", "tutek", *_SHARED, "extra"])
