@@ -49,7 +49,6 @@ from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.options import Names, Several
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.showing import right_and_wrong
 from attnscope.recipes.snell.units import (
     QUICK as TEXT_QUICK,
     TextConfig,
@@ -120,7 +119,7 @@ QUICK = {
     "training": GRAMMAR,
     **{key: TEXT_QUICK[key] for key in ("translation_hidden", "translation_steps", "examples")},
 }
-EXAMPLES = right_and_wrong
+EXAMPLES = "moved"
 HEADLINE = ("aer",)
 
 

@@ -77,16 +77,19 @@ def curves(
 
 
 def matrix(
-    picture: Matrix, *, title: str = "", value_title: str = "", **options: Any
+    picture: Matrix, *, title: str = "", value_title: str | None = None, **options: Any
 ) -> alt.LayerChart:
-    """Draw a matrix with its labels; ``options`` as in `attnscope.figures.charts.heatmap`."""
+    """Draw a matrix with its labels; ``options`` as in `attnscope.figures.charts.heatmap`.
+
+    The colours' title is the name of the matrix unless another one is given.
+    """
     return charts.heatmap(
         picture.values,
         columns=[str(label) for label in picture.columns],
         rows=[str(label) for label in picture.rows],
         x_title=options.pop("x_title", picture.column_axis),
         y_title=options.pop("y_title", picture.row_axis),
-        value_title=value_title or picture.name.replace("_", " "),
+        value_title=picture.name.replace("_", " ") if value_title is None else value_title,
         title=title,
         **options,
     )

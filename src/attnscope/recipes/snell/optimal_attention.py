@@ -30,7 +30,6 @@ from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.options import Names
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.showing import right_and_wrong
 from attnscope.recipes.snell.agreement import (
     CODE,
     TEXT,
@@ -81,7 +80,7 @@ class Config(TextConfig):
 
 
 QUICK = TEXT_QUICK | {"corpus": "grammar-translation"}
-EXAMPLES = right_and_wrong
+EXAMPLES = "moved"
 HEADLINE = (
     "alpha_opt",
     "beta",
@@ -338,7 +337,12 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     }
     for dataset in datasets(result.select("certified")):
         panels = [
-            matrix(result.picture(Matrix, "weight", dataset, score=score), title=title)
+            matrix(
+                result.picture(Matrix, "weight", dataset, score=score),
+                title=title,
+                value_title="",
+                domain=(0, 1),
+            )
             for score, title in _TITLES.items()
         ]
         charts[f"sentence-{dataset}"] = beside(*panels)

@@ -17,7 +17,6 @@ from attnscope.figures.palette import SCORES
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.options import Names
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.showing import right_and_wrong
 from attnscope.recipes.snell.agreement import (
     CODE,
     TEXT,
@@ -53,7 +52,7 @@ class Config(TextConfig):
 
 
 SHOWN = {"way": "text"}
-EXAMPLES = right_and_wrong
+EXAMPLES = "moved"
 HEADLINE = ("A(alpha,alpha_fr)", "A(alpha,beta_uf)", "difference")
 
 

@@ -17,7 +17,6 @@ from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.sheet import point
 from attnscope.recipes.options import Names
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.showing import right_and_wrong
 from attnscope.recipes.snell.agreement import (
     CODE,
     TEXT,
@@ -52,7 +51,7 @@ class Config(TextConfig):
 
 
 SHOWN = {"way": "text"}
-EXAMPLES = right_and_wrong
+EXAMPLES = "moved"
 AGREEMENTS = {
     "A(beta_uf,beta_px)": ("A(β uniform, β proxy)", SCORES["proxy"]),
     "A(beta_uf,beta_log)": ("A(β uniform, β logistic)", SCORES["logistic"]),

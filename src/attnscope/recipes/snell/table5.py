@@ -29,7 +29,6 @@ from attnscope.recipes.kit.corpora import (
 from attnscope.recipes.kit.lab import Lab
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.options import Several, several
-from attnscope.recipes.showing import right_and_wrong
 from attnscope.recipes.snell.agreement import (
     CODE,
     PAIRS,
@@ -66,7 +65,7 @@ class Config(TextConfig):
 
 # The terminal shows Table 5 by the text's procedure; result.json has all of them.
 SHOWN = {"way": "text", "agreement": "top5pct", "performance": "accuracy"}
-EXAMPLES = right_and_wrong
+EXAMPLES = "moved"
 HEADLINE = (
     *(f"A({pair})" for pair in PAIRS),
     "A_random",
