@@ -22,7 +22,7 @@ from attnscope.recipes.kit.lab import leaves
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.running import run
 from attnscope.recipes.sunlu import scores, table2, weights
-from attnscope.recipes.sunlu.evaluation import answers_of, statistics_rows
+from attnscope.recipes.sunlu.corpora import GROUP_SIZES, answers_of, groups_of, statistics_rows
 from attnscope.recipes.sunlu.random_problems import (
     FORMS,
     MISPRINTS,
@@ -43,7 +43,6 @@ from attnscope.recipes.sunlu.units import (
     planned,
     unit_of,
 )
-from attnscope.recipes.sunlu.words import GROUP_SIZES, groups_of
 from attnscope.training.engine.workers import train_units
 from attnscope.training.optimizer import Adagrad
 

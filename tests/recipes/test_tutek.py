@@ -327,7 +327,7 @@ def test_stand_in_marks_are_words_of_the_texts_own_label():
 
 def test_three_ways_to_a_logit_agree_on_every_classifier():
     rows = identity_rows(config(), SOURCE)
-    assert len({row.axes["classifier"] for row in rows}) == 2 * len(units.COLUMNS) + 5
+    assert len({row.axes["classifier"] for row in rows}) == 2 * len(units.MODELS) + 5
     assert max(row.number for row in rows) <= EXACT
 
 

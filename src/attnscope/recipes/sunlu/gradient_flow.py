@@ -25,7 +25,6 @@ from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.sunlu.joint_claims import LAMBDA_TERMS
 from attnscope.recipes.sunlu.random_problems import (
     FORMS,
     MISPRINTS,
@@ -36,7 +35,7 @@ from attnscope.recipes.sunlu.random_problems import (
     predicted,
     relative_error,
 )
-from attnscope.recipes.sunlu.term_ratios import ratio_panels, ratio_rows
+from attnscope.recipes.sunlu.term_ratios import LAMBDA_TERMS, ratio_panels, ratio_rows
 from attnscope.recipes.sunlu.units import SCALES, Scales, SunluConfig, Variant, model_of
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import Settings

@@ -39,11 +39,15 @@ class Form(NamedTuple):
         return f"{self.encoder}, {self.attention}, {self.classes} classes"
 
 
-FORMS = tuple(
-    Form(encoder, attention, classes)
-    for classes in (2, 3)
-    for attention in ("dot", "additive")
-    for encoder in ("words", "affine")
+FORMS = (
+    Form("words", "dot", 2),
+    Form("affine", "dot", 2),
+    Form("words", "additive", 2),
+    Form("affine", "additive", 2),
+    Form("words", "dot", 3),
+    Form("affine", "dot", 3),
+    Form("words", "additive", 3),
+    Form("affine", "additive", 3),
 )
 
 

@@ -24,10 +24,10 @@ from attnscope.claims.pool import Pool, interval_of
 from attnscope.claims.table import Cell, Cells, Check, Claim, Finding, Needs, Part
 from attnscope.data.token_groups import NEUTRAL
 from attnscope.recipes.kit.lab import Lab
-from attnscope.recipes.sunlu.evaluation import answers_of, sheet_of, statistics_rows
-from attnscope.recipes.sunlu.joint_claims import DOT_PRODUCTS
+from attnscope.recipes.sunlu.corpora import answers_of, sheet_of, statistics_rows
 from attnscope.recipes.sunlu.scores_figure import draw
 from attnscope.recipes.sunlu.units import (
+    DOT_PRODUCTS,
     IMDB,
     NEWS_1,
     NEWS_2,

@@ -13,8 +13,8 @@ from attnscope.figures.panel import data, x_channel
 from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Logged
 from attnscope.recipes.recipe import Charts
+from attnscope.recipes.sunlu.corpora import colours_of
 from attnscope.recipes.sunlu.word_scores import ALONE, TITLES
-from attnscope.recipes.sunlu.words import colours_of
 from attnscope.runs.result import Measurement, Plane, Result
 
 _BINARY = {"negative", "positive", "neutral"}

@@ -22,7 +22,7 @@ from attnscope.claims.pool import Pool
 from attnscope.claims.table import Cells, Claim, Needs, Part
 from attnscope.data.polarity_texts import STRAY, PolarityTexts
 from attnscope.figures.charts import Axis, Guide, Panel, beside, curves
-from attnscope.figures.palette import FLOW_TERMS
+from attnscope.figures.palette import FLOW_TERMS, GROUPS
 from attnscope.models.attentions import DotProduct, LearnedQuery
 from attnscope.models.classifier import ClassifierSpec, Output
 from attnscope.models.embedding import UniformEmbeddings
@@ -31,10 +31,8 @@ from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.sunlu.joint_claims import DOT_PRODUCTS, LAMBDA_TERMS, SYNTHETIC_SIZES
-from attnscope.recipes.sunlu.term_ratios import ratio_panels, ratio_rows
-from attnscope.recipes.sunlu.units import Scales
-from attnscope.recipes.sunlu.words import colours_of
+from attnscope.recipes.sunlu.term_ratios import LAMBDA_TERMS, ratio_panels, ratio_rows
+from attnscope.recipes.sunlu.units import DOT_PRODUCTS, SYNTHETIC_SIZES, Scales
 from attnscope.runs.result import Curve, Measurement, Record, Result
 from attnscope.runs.spec import Settings
 from attnscope.training.gradient_flow import GradientFlow
@@ -307,7 +305,8 @@ def _signs(result: Result, dataset: str) -> alt.LayerChart:
 
 def _term(logs: Sequence[Logged], term: str) -> alt.LayerChart:
     """Draw a term's mean over each group through training, a line a seed."""
-    groups = ("positive", "negative", "neutral")
+    # Most words are neutral: they lie below the others.
+    groups = ("neutral", "positive", "negative")
     lines = []
     for unit in logs:
         for row in unit.rows:
@@ -319,7 +318,7 @@ def _term(logs: Sequence[Logged], term: str) -> alt.LayerChart:
     panel = Panel(
         Axis("training steps", domain=(0, last), format="~s"),
         Axis(f"mean of term {term}", format="~e"),
-        colours_of(groups),
+        {group: GROUPS[group] for group in groups},
         title=f"Term {term}",
         guides=[Guide([(0, 0.0), (last, 0.0)])],
     )

@@ -23,7 +23,7 @@ from attnscope.figures.panel import data, x_channel, y_channel
 from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.sunlu.evaluation import answers_of, sheet_of, statistics_rows
+from attnscope.recipes.sunlu.corpora import answers_of, sheet_of, statistics_rows
 from attnscope.recipes.sunlu.units import (
     CORPORA,
     MODELS,

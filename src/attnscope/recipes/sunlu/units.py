@@ -13,8 +13,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, PositiveFloat
 
+from attnscope.claims.decide import above
 from attnscope.claims.pool import Pool
-from attnscope.claims.table import corpus_deviations, least
+from attnscope.claims.table import Cells, Claim, Needs, Part, corpus_deviations, least
 from attnscope.data.corpus import Corpus
 from attnscope.models.attentions import Additive, DotProduct, LearnedQuery
 from attnscope.models.classifier import ClassifierSpec, Output
@@ -73,8 +74,9 @@ class SunluConfig(CorporaSettings):
     max_length: int | None = Field(1000, ge=3)
 
 
-# Sizes of a run that decides a claim.
+# Sizes of runs that decide a claim, on text and on synthetic data.
 SIZES = least(SunluConfig, "embedding", "hidden", "lstm_hidden", "epochs")
+SYNTHETIC_SIZES: dict[str, float] = {"embedding": 100, "epochs": 500, "texts": 6000}
 
 
 def deviations(pool: Pool, datasets: Sequence[str]) -> str:
@@ -84,6 +86,15 @@ def deviations(pool: Pool, datasets: Sequence[str]) -> str:
         "L2 as a weight decay of .001 and 50 LSTM units a direction, neither of which the paper "
         "gives; batches of like length; texts of more than 1000 tokens left out",
     )
+
+
+# eᵀe' > 0 within a polarity and < 0 across (§4), which text and synthetic data decide together.
+DOT_PRODUCTS = Claim(
+    Cells("dot_sign", given={"model": "DP", "lambda": 10.0}),
+    (Part("", "dot_sign", above, 0.5, each="pair"),),
+    Needs(3, {"sunlu/scores": SIZES, "sunlu/synthetic": SYNTHETIC_SIZES}, datasets=2),
+    deviation=lambda pool, datasets: corpus_deviations(datasets),
+)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,14 @@ from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.options import Names
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.sunlu.evaluation import batches, sheet_of
+from attnscope.recipes.sunlu.corpora import (
+    NEGATIVE,
+    POSITIVE,
+    batches,
+    colours_of,
+    groups_of,
+    sheet_of,
+)
 from attnscope.recipes.sunlu.units import (
     SIZES,
     SST,
@@ -39,7 +46,6 @@ from attnscope.recipes.sunlu.units import (
     deviations,
     train,
 )
-from attnscope.recipes.sunlu.words import NEGATIVE, POSITIVE, colours_of, groups_of
 from attnscope.runs.result import Measurement, Result
 from attnscope.scores.polarity import mean_scores
 from attnscope.training.trained_unit import TrainedUnit

@@ -21,8 +21,8 @@ from attnscope.data.randomness import generator
 from attnscope.data.token_groups import NEUTRAL, corpus_counts
 from attnscope.errors import MissingCapability
 from attnscope.recipes.kit.sheet import Sheet
+from attnscope.recipes.sunlu.corpora import NEGATIVE, POSITIVE, Grouped, groups_of
 from attnscope.recipes.sunlu.units import Variant
-from attnscope.recipes.sunlu.words import NEGATIVE, POSITIVE, Grouped, groups_of
 from attnscope.runs.result import Measurement, Plane, Point
 from attnscope.scores.polarity import WordTypeScores, mean_scores, scores_alone
 from attnscope.theory.gradient_flow.groups import similarity_signs

@@ -17,7 +17,7 @@ from attnscope.models.embedding import UniformEmbeddings
 from attnscope.models.encoders import Affine, EncoderSpec, Recurrent, WordStates
 from attnscope.models.trace import needed
 from attnscope.recipes.tutek.evaluation import held_out, part_of, sheet_of
-from attnscope.recipes.tutek.units import ATTENTIONS, COLUMNS, ModelVariant, TutekConfig, model_of
+from attnscope.recipes.tutek.units import ATTENTIONS, MODELS, ModelVariant, TutekConfig, model_of
 from attnscope.runs.result import Measurement
 from attnscope.scores.lexical_probe import LexicalProbe
 
@@ -30,7 +30,7 @@ def classifiers(config: TutekConfig) -> dict[str, ClassifierSpec]:
     width = config.hidden
     specs = {
         f"tutek {name}, {attention}": model_of(config, ModelVariant(name, attention))
-        for name in COLUMNS
+        for name in MODELS
         for attention in ATTENTIONS
     }
     specs["snell"] = ClassifierSpec(embedding=2 * width, encoder=Recurrent(hidden=width))

@@ -8,9 +8,8 @@ attention; the fragility of a model has no part in the choice.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -18,17 +17,15 @@ from pydantic import Field
 from attnscope.claims.pool import Pool
 from attnscope.claims.table import corpus_deviations, least
 from attnscope.data.corpus import Corpus
-from attnscope.data.vectors import digest_of_vectors
 from attnscope.models.attentions import (
     Additive,
     AttentionSpec,
     DotProduct,
     InstanceQuery,
     LearnedQuery,
-    QuerySpec,
 )
 from attnscope.models.classifier import ClassifierSpec
-from attnscope.models.embedding import Embeddings, RandomEmbeddings, VectorEmbeddings
+from attnscope.models.embedding import RandomEmbeddings, VectorEmbeddings
 from attnscope.models.encoders import Concat, EncoderSpec, Recurrent, Residual
 from attnscope.recipes.kit.corpora import open_labelled
 from attnscope.recipes.kit.lab import Lab
@@ -43,7 +40,10 @@ from attnscope.training.unit import Training, Unit, every
 
 CORPORA = ("tutek-sst", "tutek-imdb", "tutek-ag-news", "tutek-20news")
 ATTENTIONS = ("additive", "dot")
-VECTORS = "glove_100d"
+# Table 1's columns, and base models whose query is computed from the text (footnote 8).
+MODELS = ("base", "concat", "residual", "tying", "mlm", "instance")
+# The settings that list the weights which some models choose from.
+GRIDS = {"tying": "deltas", "mlm": "etas"}
 CHOOSING_SEED = 0
 _EVALUATIONS = 8  # of each unit, as many as Jain and Wallace's epochs; the best one counts
 
@@ -66,7 +66,7 @@ class TutekConfig(CorporaSettings):
     # The paper's vectors have 300 numbers; these have 100, and one fixed orthonormal map makes them
     # as wide as the states. Frozen in every model, as the text says of the one with masked words:
     # tying could otherwise move the words instead of the states.
-    vectors: str = VECTORS  # empty: random
+    vectors: str = "glove_100d"  # empty: random
     # Eq. 11 with the query of appendix C; unit-length is the authors' later code: keys of length 1,
     # not scaled.
     dot: Literal["scaled", "unit-length"] = "scaled"
@@ -89,13 +89,13 @@ class TutekConfig(CorporaSettings):
 
     @property
     def parts(self) -> list[str]:
-        """Attention that a recipe does not have by default stands beside it."""
+        """Attention that a recipe does not have by default has a folder of its own."""
         default = type(self).model_fields["attention"].default
         return super().parts + [name for name in self.attention if name not in default]
 
 
-# What --quick makes of these settings. The package's own corpus needs no download, and has no words
-# that vectors would know; a higher rate shows in seconds what the paper's shows in minutes.
+# Settings of --quick. The package's own corpus needs no download, and has no words that vectors
+# would know; a higher rate shows in seconds what the paper's shows in minutes.
 SMALL: dict[str, Any] = {
     "corpus": "grammar-sentiment",
     "vectors": "",
@@ -125,40 +125,9 @@ def deviations(pool: Pool, datasets: Sequence[str]) -> str:
     )
 
 
-def _tying(config: TutekConfig, weight: float) -> Term:
-    return Tying(weight=weight, power=2 if config.tying == "squared" else 1)
-
-
-def _masked_words(config: TutekConfig, weight: float) -> Term:
-    return MaskedWords(weight=weight, reduction=config.masked_words)
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of table 1: how it changes the encoder, the loss and the query.
-
-    ``grid`` names the setting that lists the weights of the added term to choose from.
-    """
-
-    encoder: Callable[[Recurrent], EncoderSpec] = lambda encoder: encoder
-    term: Callable[[TutekConfig, float], Term] | None = None
-    grid: str = ""
-    query: QuerySpec | None = None
-
-
-COLUMNS = {
-    "base": Column(),
-    "concat": Column(lambda encoder: Concat(encoder=encoder)),
-    "residual": Column(lambda encoder: Residual(encoder=encoder)),
-    "tying": Column(term=_tying, grid="deltas"),
-    "mlm": Column(term=_masked_words, grid="etas"),
-    "instance": Column(query=InstanceQuery()),  # footnote 8
-}
-
-
 @dataclass(frozen=True)
 class ModelVariant:
-    """A model of the paper: a column, an attention, and what else makes it differ."""
+    """A model of the paper: a column of table 1, an attention, and what else makes it differ."""
 
     model: str
     attention: str
@@ -170,52 +139,49 @@ class ModelVariant:
         """The axes of its cell in the tables."""
         return {"attention": self.attention, "model": self.model}
 
-    @property
-    def column(self) -> Column:
-        """How it differs from the base model."""
-        return COLUMNS[self.model]
 
-
-def variants(config: TutekConfig, models: Iterable[str]) -> list[ModelVariant]:
+def variants(config: TutekConfig, models: Sequence[str]) -> list[ModelVariant]:
     """Return some columns of the tables under every attention that is asked for."""
-    models = list(models)
     return [ModelVariant(name, attention) for attention in config.attention for name in models]
 
 
-def attention_of(config: TutekConfig, variant: ModelVariant) -> AttentionSpec:
-    """Return an attention as the paper has it."""
-    query = variant.column.query
+def model_of(config: TutekConfig, variant: ModelVariant) -> ClassifierSpec:
+    """Return a model of the paper."""
+    encoder: EncoderSpec = Recurrent(hidden=config.hidden, layers=variant.layers)
+    if variant.model == "concat":
+        encoder = Concat(encoder=encoder)
+    elif variant.model == "residual":
+        encoder = Residual(encoder=encoder)
+    vectors = VectorEmbeddings.pinned(config.vectors) if config.vectors else RandomEmbeddings()
+    return ClassifierSpec(
+        embedding=2 * config.hidden,
+        vectors=vectors,
+        encoder=encoder,
+        attention=_attention_of(config, variant),
+    )
+
+
+def _attention_of(config: TutekConfig, variant: ModelVariant) -> AttentionSpec:
+    own = InstanceQuery() if variant.model == "instance" else None
     if variant.attention == "additive":
         return Additive(
-            hidden=config.hidden,
-            activation="tanh",
-            output_bias="off",
-            query=query or LearnedQuery(),
+            hidden=config.hidden, activation="tanh", output_bias="off", query=own or LearnedQuery()
         )
-    query = query or LearnedQuery(initial=variant.initial)
+    query = own or LearnedQuery(initial=variant.initial)
     if config.dot == "unit-length":
         return DotProduct(scale=1.0, keys="unit-length", query=query)
     return DotProduct(scale="root", query=query)
 
 
-def model_of(config: TutekConfig, variant: ModelVariant) -> ClassifierSpec:
-    """Return a model of the paper."""
-    recurrent = Recurrent(hidden=config.hidden, layers=variant.layers)
-    return ClassifierSpec(
-        embedding=2 * config.hidden,
-        vectors=_embeddings(config.vectors),
-        encoder=variant.column.encoder(recurrent),
-        attention=attention_of(config, variant),
-    )
-
-
-def _embeddings(vectors: str) -> Embeddings:
-    return _pinned(vectors, digest_of_vectors(vectors)) if vectors else RandomEmbeddings()
-
-
-@cache
-def _pinned(vectors: str, digest: str) -> Embeddings:
-    return VectorEmbeddings(path=vectors, digest=digest)
+def _objective_of(
+    config: TutekConfig, variant: ModelVariant, weight: float | None
+) -> tuple[Term, ...]:
+    if variant.model not in GRIDS:
+        return (Likelihood(),)
+    assert weight is not None
+    if variant.model == "tying":
+        return Likelihood(), Tying(weight=weight, power=2 if config.tying == "squared" else 1)
+    return Likelihood(), MaskedWords(weight=weight, reduction=config.masked_words)
 
 
 def open_corpus(config: TutekConfig, corpus: str) -> Corpus:
@@ -229,21 +195,16 @@ def open_corpus(config: TutekConfig, corpus: str) -> Corpus:
     )
 
 
-def steps_of(config: TutekConfig, source: Corpus) -> int:
-    """Return for how many steps a unit is trained."""
-    epoch = math.ceil(len(source.training_examples) / config.batch_size)
-    return min(config.epochs * epoch, config.most_steps)
-
-
-def training_of(config: TutekConfig, source: Corpus, objective: Sequence[Term]) -> Training:
+def training_of(config: TutekConfig, source: Corpus, objective: tuple[Term, ...]) -> Training:
     """Return the way of training that all models share; the best validation loss counts."""
-    steps = steps_of(config, source)
+    epoch = math.ceil(len(source.training_examples) / config.batch_size)
+    steps = min(config.epochs * epoch, config.most_steps)
     return Training(
         steps=steps,
         batch_size=config.batch_size,
         evaluate_at=every(max(1, round(steps / _EVALUATIONS)), steps),
         optimizer=ClippedAdam(lr=config.lr),
-        objective=tuple(objective),
+        objective=objective,
         frozen=("embedding",),
         examples=choosing_count(source),
         stored=0,
@@ -259,12 +220,8 @@ def unit_of(
     seed: int,
     weight: float | None = None,
 ) -> Unit:
-    """Return a unit; ``weight`` is δ or η for the columns that have one."""
-    terms: list[Term] = [Likelihood()]
-    if variant.column.term is not None:
-        assert weight is not None
-        terms.append(variant.column.term(config, weight))
-    training = training_of(config, source, terms)
+    """Return a unit; ``weight`` is δ or η for the models that have one."""
+    training = training_of(config, source, _objective_of(config, variant, weight))
     return Unit(source=source, model=model_of(config, variant), training=training, seed=seed)
 
 
@@ -307,9 +264,13 @@ def train_corpora(
 ) -> list[Runs]:
     """Train, or reuse, some models on all corpora; δ and η are chosen on the way."""
     sources = [open_corpus(config, name) for name in config.corpus]
-    first = lab.train([_first_units(config, source, models) for source in sources], title)
+    # Before anything is chosen: models without a weight, and the grids of the others.
+    first = [
+        (_plain_units(config, source, models), _grid_units(config, source, models))
+        for source in sources
+    ]
     runs = []
-    for source, (plain, tried) in zip(sources, first, strict=True):
+    for source, (plain, tried) in zip(sources, lab.train(first, title), strict=True):
         runs.append(Runs(source, plain, {key: _grid(tried[key], lab) for key in tried}))
     chosen = [
         {key: units_of(config, run.source, key, run.weight(key)) for key in run.grids}
@@ -322,17 +283,21 @@ def train_corpora(
     return complete
 
 
-def _first_units(
-    config: TutekConfig, source: Corpus, models: Sequence[ModelVariant]
-) -> tuple[dict[ModelVariant, list[Unit]], dict[ModelVariant, dict[float, Unit]]]:
-    """Return units that can be trained before anything is chosen: without a weight, and grids."""
-    plain = {key: units_of(config, source, key) for key in models if not key.column.grid}
-    grids: dict[ModelVariant, dict[float, Unit]] = {}
+def _plain_units(
+    config: TutekConfig, source: Corpus, models: Iterable[ModelVariant]
+) -> dict[ModelVariant, list[Unit]]:
+    return {key: units_of(config, source, key) for key in models if key.model not in GRIDS}
+
+
+def _grid_units(
+    config: TutekConfig, source: Corpus, models: Iterable[ModelVariant]
+) -> dict[ModelVariant, dict[float, Unit]]:
+    grids = {}
     for key in models:
-        weights: tuple[float, ...] = getattr(config, key.column.grid, ())
-        if weights:
+        if key.model in GRIDS:
+            weights = getattr(config, GRIDS[key.model])
             grids[key] = {w: unit_of(config, source, key, CHOOSING_SEED, w) for w in weights}
-    return plain, grids
+    return grids
 
 
 def _grid(units: Mapping[float, TrainedUnit], lab: Lab) -> dict[float, GridPoint]:

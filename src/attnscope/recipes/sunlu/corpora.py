@@ -1,10 +1,11 @@
-"""Classifiers on held-out texts, and the corpora that they come from (Table 1)."""
+"""The corpora: groups of words, Table 1, and classifiers on held-out texts."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from attnscope.analysis.classification import metric_intervals
 from attnscope.analysis.intervals import Interval
 from attnscope.data.batch import Batch
 from attnscope.data.corpus import Corpus
+from attnscope.data.token_groups import NEUTRAL, GroupRule, corpus_counts, nearest_rule
+from attnscope.figures import palette
 from attnscope.recipes.kit.corpora import (
     NOTHING_LEFT_OUT,
     held_out,
@@ -27,11 +30,61 @@ from attnscope.recipes.kit.corpora import (
     printed_name,
 )
 from attnscope.recipes.kit.sheet import Sheet, rng
-from attnscope.recipes.sunlu.words import GROUP_SIZES, groups_of
 from attnscope.runs.result import Measurement
 from attnscope.training.trained_unit import TrainedUnit
 
 _POSITIONS = 2**16  # input positions that are run at once
+NEGATIVE, POSITIVE = "negative", "positive"
+# The supplement's Table 1: members of each group. The rule for three classes is not given, and is
+# the one that comes nearest to these sizes.
+GROUP_SIZES = {
+    "SST": (265, 412, 1384),
+    "IMDB": (1900, 2163, 5968),
+    "20News I": (557, 957, 1011),
+    "20News II": (49, 268, 192, 164),
+}
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """A corpus' groups of words: of each label, in its order, and the neutral ones.
+
+    With two labels the groups are called ``negative`` (the first label's) and ``positive``.
+    """
+
+    rule: GroupRule
+    members: dict[str, Int[Tensor, " _"]]
+
+    @property
+    def polar(self) -> tuple[str, ...]:
+        """The labels' groups."""
+        return tuple(name for name in self.members if name != NEUTRAL)
+
+    @property
+    def binary(self) -> bool:
+        """Whether there are two labels, and so one polarity."""
+        return set(self.polar) == {NEGATIVE, POSITIVE}
+
+
+@lru_cache(maxsize=4)
+def groups_of(source: Corpus) -> Grouped:
+    """Return the groups by the paper's rule; only counts enter."""
+    counts, labels = corpus_counts(source), source.output_words.words
+    printed = printed_name(source, "sunlu")
+    rule = GroupRule()
+    if printed is not None and len(labels) > 2:
+        rule = nearest_rule(counts, GROUP_SIZES[printed], minimum=range(60)).rule
+    names = (NEGATIVE, POSITIVE) if len(labels) == 2 else labels
+    return Grouped(rule, rule.groups(counts, names))
+
+
+def colours_of(groups: Sequence[str]) -> dict[str, str]:
+    """Return a colour for each group of words; neutral is grey."""
+    roles, scores = palette.ROLES, palette.SCORES
+    others = iter((roles["control"], roles["hard"], scores["gold"], roles["mixed"]))
+    # The most words of a corpus are neutral: they lie below the others.
+    order = sorted(groups, key=lambda name: name != NEUTRAL)
+    return {name: palette.GROUPS.get(name) or next(others, palette.NEUTRAL) for name in order}
 
 
 def sheet_of(
