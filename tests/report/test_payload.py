@@ -9,6 +9,7 @@ from attnscope import compare, load
 from attnscope.report.overview import size_of
 from attnscope.report.page import as_data, request_of
 from attnscope.report.payload import payload
+from attnscope.runs.result import Matrix, Result
 
 DEMO = "grammar-translation-seq2seq-seed0-demo"
 
@@ -184,3 +185,22 @@ def test_the_room_of_a_drawing_is_read_from_its_first_tag():
     first = b'<svg class="a" width="864" height="275.5" viewBox="0 0 1 1">'
     assert size_of(first + b'<g width="3"/></svg>') == (864.0, 275.5)
     assert size_of(b'<svg stroke-width="3"><rect width="7" height="8"/></svg>') == (300.0, 300.0)
+
+
+def test_scores_that_units_have_come_before_other_tables(tmp_path):
+    table, attention = (
+        Matrix.of(name, "d", [[1.0]], ["A"], [word], n=1)
+        for name, word in (("counts", "a"), ("attention", "b"))
+    )
+    made = Result(
+        recipe="own/one",
+        scale="quick",
+        config={},
+        environment={},
+        seconds=1,
+        measurements=(),
+        pictures=(table, attention),
+    )
+    made.write(tmp_path / "own" / "one")
+    scenes = payload(request_of(tmp_path))["scenes"]
+    assert [scene["title"] for scene in scenes] == ["d: attention", "d: counts"]

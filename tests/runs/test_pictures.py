@@ -88,12 +88,9 @@ def test_a_measurement_and_a_row_of_a_matrix_are_one_line_of_the_file(tmp_path):
     assert sum("0.5,0.5" in line for line in lines) == 3
 
 
-def test_cells_below_the_floor_are_0_and_numbered_columns_end_with_the_last_seen():
-    seen = Matrix.of("m", "d", [[0.9, 0.001, 0.002], [0.4, 0.6, 0.003]], n=1, floor=0.005)
-    assert seen.values == ((0.9, 0.0), (0.4, 0.6))
-    assert seen.columns == (1, 2)
-    spelled = Matrix.of("m", "d", [[0.9, 0.001]], columns=["a", "b"], n=1, floor=0.005)
-    assert spelled.values == ((0.9, 0.0),)
+def test_rows_and_columns_without_labels_are_numbered_from_1():
+    numbered = Matrix.of("m", "d", [[0.9, 0.1, 0.0], [0.4, 0.6, 0.0]], n=1)
+    assert (numbered.rows, numbered.columns) == ((1, 2), (1, 2, 3))
 
 
 @pytest.mark.parametrize(

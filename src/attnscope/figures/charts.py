@@ -1,8 +1,8 @@
-"""The few chart pieces that the recipes' figures are put together from.
+"""Chart pieces that the recipes' figures are composed of.
 
-Each piece takes plain rows (lists of dicts, as they stand in logs and results), the names of the
-columns to read, and a `Panel`, and gives an altair chart; `beside` sets several next to each
-other. Groups are named at the end of their curves, so that no reader has to match a legend.
+Each piece takes plain rows (lists of dicts, as in logs and results), the names of the columns to
+read, and a `Panel`, and returns an altair chart; `beside` sets several next to each other. Groups
+are named at the end of their curves, so that no reader has to match a legend.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def curves(rows: Rows, panel: Panel, *, x: str, y: str, group: str, detail: str)
         Columns of ``rows``.
     """
     values = select(rows, x=x, y=y, group=group, detail=detail)
-    # One layer a group, so that the order of `colours` decides which group lies on top.
+    # One layer per group, so that the order of `colours` decides which group is drawn on top.
     layers = [
         grouped([row for row in values if row["group"] == name], panel)
         .mark_line(strokeWidth=1.1, opacity=0.6, clip=True, strokeJoin="round")

@@ -24,12 +24,12 @@ SCORES: Final[dict[str, str]] = {
     "gold": "#E69F00",
     "optimal_attention": "#0C0CFC",  # α*
     "temporal_attention": "#009CFC",  # attention of temporal components alone
-    "alignment_term": "#309024",  # parts of one sum, all nine alike: their labels tell them apart
+    "alignment_term": "#309024",  # the nine parts of a sum, which their labels distinguish
 }
 """Colour of each score, by the score's name."""
 
 AGAINST: Final = "#DC3A12"
-"""What is negative in a map of any score: a word that speaks against the output."""
+"""Negative values in a map of any score: a word that speaks against the output."""
 
 ON_DARK: Final[dict[str, str]] = {
     "attention": "#7D72E7",

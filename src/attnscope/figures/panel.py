@@ -1,6 +1,6 @@
-"""A panel's frame: axes, colours, guides, and the names of the groups beside their curves.
+"""A panel's frame: axes, colours, guides, and the names of the groups next to their curves.
 
-What `charts` draws inside a panel differs from piece to piece; what surrounds it is here, so that
+The pieces of `charts` draw the inside of a panel; the frame is the same for all of them, so that
 all figures of the project read alike.
 """
 
@@ -38,7 +38,7 @@ class Axis:
 class Guide:
     """A dashed line to read data against: a threshold, a diagonal, a predicted law.
 
-    Its label stands right of its last point, or (``at="start"``) above its first point, where a
+    Its label is right of its last point, or (``at="start"``) above its first point, where a
     threshold has room while the curves are still far from it.
     """
 
@@ -49,14 +49,14 @@ class Guide:
 
 @dataclass(frozen=True)
 class Panel:
-    """What a panel shows besides its data.
+    """The frame of a panel: everything but its data.
 
     Parameters
     ----------
     x, y : Axis
         The axes.
     colours : mapping
-        Colour of each group, in the order of drawing: a later group lies on top. The groups'
+        Colour of each group, in the order of drawing: a later group is drawn on top. The groups'
         names are their labels and may have several lines.
     title : str
         Title over the panel.
@@ -130,7 +130,7 @@ def _scale(axis: Axis) -> alt.Scale:
 
 
 def _ticks(axis: Axis) -> alt.Axis:
-    # Ticks that were asked for are all shown; vega would thin them to a tick count.
+    # All requested ticks are shown; vega would thin them to a tick count.
     options: dict[str, Any] = {"tickCount": 5}
     if axis.ticks is not None:
         options = {"values": list(axis.ticks), "labelOverlap": False}
@@ -140,7 +140,7 @@ def _ticks(axis: Axis) -> alt.Axis:
 
 
 def framed(layers: Sequence[alt.Chart], values: Values, panel: Panel) -> alt.LayerChart:
-    """Put guides under the layers, and labels beside them."""
+    """Put guides under the layers, and labels next to them."""
     unknown = {row["group"] for row in values} - set(panel.colours)
     if unknown:
         raise ValueError(f"no colour for group {sorted(map(str, unknown))}")
@@ -211,7 +211,7 @@ def _spread(labels: Sequence[_Label], values: Values, panel: Panel) -> list[_Lab
     for (middle, _), half in zip(wanted, halves, strict=True):
         places.append(max(middle, free + half))
         free = places[-1] + half + _GAP
-    # What was pushed below the panel goes back up, and pushes the labels above it.
+    # Labels pushed below the panel move back up, and push those above them.
     floor = panel.height + _LINE_HEIGHT / 2
     for index, half in reversed(list(enumerate(halves))):
         places[index] = min(places[index], floor - half)

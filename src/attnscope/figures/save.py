@@ -35,7 +35,7 @@ def save(chart: Any, folder: Path, name: str) -> list[Path]:
     Parameters
     ----------
     chart : altair chart
-        What to draw. It gets the project's theme unless it has a configuration of its own. (Its
+        The chart. It gets the project's theme unless it has a configuration of its own. (Its
         type is not named, so that this module loads where altair is missing.)
     folder : Path
         Where to; made if it does not exist.

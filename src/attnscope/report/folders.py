@@ -1,4 +1,4 @@
-"""What lies in the folders that a report is made of: results, and units, finished or in training.
+"""Results and units, finished or in training, in the folders that a report is made of.
 
 Nothing outside the given folders is read, whatever links and names inside them say; the one thing
 that a result's folder brings along is the units that it lists, from its own workspace.
@@ -18,7 +18,7 @@ from attnscope.runs.workspace import RESULTS, workspace_of
 
 @dataclass(frozen=True)
 class FoundResult:
-    """A result, the folder it lies in, and the name of the workspace that a reader gave."""
+    """A result, its folder, and the name of the workspace that the user gave."""
 
     result: Result
     folder: Path
@@ -44,8 +44,8 @@ class Found:
     notices: list[str] = field(default_factory=list)
 
 
-def look(folders: Sequence[Path]) -> Found:
-    """Return what lies in workspaces, folders of a single result, or folders of a single unit."""
+def find_contents(folders: Sequence[Path]) -> Found:
+    """Return the results and units of workspaces, or of folders of a single result or unit."""
     found = Found()
     for folder in dict.fromkeys(folders):
         if not folder.is_dir():
@@ -67,7 +67,7 @@ def look(folders: Sequence[Path]) -> Found:
 
 
 def inside(path: Path, folder: Path) -> bool:
-    """Tell whether a path, links followed, lies in a folder."""
+    """Return whether a path, links followed, is inside a folder."""
     return path.resolve().is_relative_to(folder.resolve())
 
 
@@ -81,7 +81,7 @@ def _add_workspace(found: Found, folder: Path) -> None:
 
 def _add_result(found: Found, folder: Path, root: Path, workspace: str) -> None:
     if not inside(folder / "result.json", root):
-        found.notices.append(f"{folder / 'result.json'} lies outside {root}: it is left out.")
+        found.notices.append(f"{folder / 'result.json'} is outside {root} and left out.")
         return
     try:
         with warnings.catch_warnings(record=True) as said:
@@ -113,4 +113,4 @@ def _within(found: Found, folder: Path, patterns: Sequence[str]) -> Iterator[Pat
             if inside(path, folder):
                 yield path
             else:
-                found.notices.append(f"{path} lies outside {folder}: it is left out.")
+                found.notices.append(f"{path} is outside {folder} and left out.")

@@ -15,7 +15,7 @@ _CLASSIFIERS = {
     "tying": "A model whose states are kept close to the embeddings of their words.",
     "tied": "A model whose states are kept close to the embeddings of their words.",
     "base": "The plain model, without anything that ties its states to words.",
-    "concat": "A model whose states carry their word's embedding beside them.",
+    "concat": "A model whose states are concatenated with their word's embedding.",
     "residual": "A model whose states have their word's embedding added.",
 }
 
@@ -44,10 +44,10 @@ GLOSSARY: dict[str, dict[str, str]] = {
         "d(θ)/dτ": "How fast the proxy's probabilities change when training begins.",
         "C": "The count table: how often an input and an output word occur together.",
         "C̄": "The mean of the count table.",
-        "γ_{l*}": "What the state at the keyword tells about the output.",
-        "γ_{l*+1}": "What the state after the keyword tells about the output.",
-        "γ_L": "What the last state tells about the output.",
-        "γ̄": "What a mean state tells about the output.",
+        "γ_{l*}": "What the state at the keyword says about the output.",
+        "γ_{l*+1}": "What the state after the keyword says about the output.",
+        "γ_L": "What the last state says about the output.",
+        "γ̄": "What a mean state says about the output.",
         "BLEU": "How close translations are to the references, up to 100.",
         "IBM Model 1": "The classical statistical translation model, from counts alone.",
     },
@@ -76,7 +76,7 @@ GLOSSARY: dict[str, dict[str, str]] = {
     },
     "aitken": {
         "AED": "An encoder and a decoder with recurrence and attention.",
-        "AO": "Attention only: no recurrence, positions are told by a code.",
+        "AO": "Attention only: no recurrence, positions are given by an encoding.",
         "VED": "A plain encoder and decoder, without attention.",
         "μ^D": "Temporal component of the decoder: its mean state at a time step.",
         "μ^E": "Temporal component of the encoder: its mean state at a time step.",

@@ -122,7 +122,7 @@ def figures_of(found: FoundResult, notices: list[str]) -> list[dict[str, Any]]:
     figures = []
     for path in sorted((found.folder / "figures").glob("*.svg")):
         if not inside(path, found.folder):
-            notices.append(f"{path} lies outside {found.folder}: it is left out.")
+            notices.append(f"{path} is outside {found.folder} and left out.")
             continue
         try:
             drawing = read_file(path, _MOST_FIGURE)

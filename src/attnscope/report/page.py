@@ -71,7 +71,7 @@ def write_report(
     count
         How many of the first readable examples of each source, where no ids are given.
     sentences
-        Sentences of one's own, read by the trained models; they need units trained on text.
+        The user's sentences, read by the trained models; they need units trained on text.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def request_of(
     count: int | None = None,
     sentences: Sequence[str] = (),
 ) -> Request:
-    """Return what is asked for."""
+    """Return the request that the arguments describe."""
     several = [folders] if isinstance(folders, (str, Path)) else list(folders)
     return Request(tuple(map(Path, several)), tuple(examples), count, tuple(sentences))
 

@@ -16,7 +16,7 @@ from attnscope import __version__
 from attnscope.figures.palette import GROUPS, NEUTRAL, SIDES, TRANSLATED, WORDS, score_colours
 from attnscope.recipes.registry import entries
 from attnscope.report.examples import CHOICES, Choice, ExampleRequest
-from attnscope.report.folders import Found, look
+from attnscope.report.folders import Found, find_contents
 from attnscope.report.glossary import GLOSSARY
 from attnscope.report.matrices import matrix_scenes
 from attnscope.report.overview import (
@@ -65,7 +65,7 @@ class Request:
 
 def payload(request: Request, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
     """Return what the page shows."""
-    found = look(request.folders)
+    found = find_contents(request.folders)
     notices = found.notices
     order = [entry.name for entry in entries()]
     found.results.sort(key=lambda each: _place(each.result.recipe, order))
@@ -187,7 +187,7 @@ def _fitted(
                 left_out += 1
     if left_out:
         notices.append(
-            f"The report would be too large: {left_out} figures are left out; they lie in the "
+            f"The report would be too large: {left_out} figures are left out; they are in the "
             "folders."
         )
     return value

@@ -143,7 +143,7 @@ class Scene:
         }
 
     def _map(self, each: Map, blocks: list[bytes]) -> dict[str, Any]:
-        """Return a map's header; its blocks lie in the order of examples, then steps."""
+        """Return a map's header; its blocks are in the order of examples, then steps."""
         start = sum(map(len, blocks))
         ends: list[list[float] | None] = []
         for example, row in zip(self.examples, each.values, strict=True):

@@ -61,7 +61,7 @@ def unit_scenes(paths: Sequence[Path], request: ExampleRequest, notices: list[st
     return sorted(scenes, key=lambda scene: (-_richness(scene), scene.title))
 
 
-# What a unit that somebody altered may raise, however far its reading has come.
+# Errors that a damaged unit may raise at any point of its reading.
 _UNFIT = (AttnscopeError, ValidationError, LookupError, ValueError, TypeError, RuntimeError)
 
 

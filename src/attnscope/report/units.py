@@ -35,7 +35,7 @@ class Candidate:
 
     @property
     def kind(self) -> str:
-        """What seeds share: the model and its training."""
+        """The model and its training, which units of several seeds share."""
         rest = {key: self.config.get(key) for key in ("model", "training")}
         return json.dumps(rest, sort_keys=True)
 
@@ -80,8 +80,8 @@ def read_candidate(path: Path, notices: list[str]) -> Candidate | None:
     try:
         candidate = Candidate(path, read_json(path / "config.json"))
         # Everything used later: a foreign configuration is refused here.
-        asked = (candidate.learned, candidate.uniform, candidate.richness, candidate.config["seed"])
-        return candidate if candidate.keeps_scores and None not in asked else None
+        used = (candidate.learned, candidate.uniform, candidate.richness, candidate.config["seed"])
+        return candidate if candidate.keeps_scores and None not in used else None
     except (AttnscopeError, LookupError, TypeError, AttributeError):
         notices.append(f"{path} is not a unit of this version: it is left out.")
         return None

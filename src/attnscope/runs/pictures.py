@@ -97,7 +97,6 @@ class Matrix(Labelled):
         row_axis: str = "output",
         column_axis: str = "input",
         digits: int | None = None,
-        floor: float | None = None,
         n: int,
         seeds: Iterable[int] = (),
         split: str = "val",
@@ -108,13 +107,8 @@ class Matrix(Labelled):
         ----------
         digits
             Decimals that are kept of ``values``.
-        floor
-            Smaller values, which nobody can see, are rounded to 0; numbered columns at the end
-            that have no other values are left out.
         """
-        cells = [[_cell(value, digits, floor) for value in line] for line in values]
-        if columns is None and floor is not None:
-            cells = _without_empty_end(cells)
+        cells = [[_cell(value, digits) for value in line] for line in values]
         return cls(
             name=name,
             dataset=dataset,
@@ -132,17 +126,10 @@ class Matrix(Labelled):
         )
 
 
-def _cell(value: float | None, digits: int | None, floor: float | None) -> float | None:
+def _cell(value: float | None, digits: int | None) -> float | None:
     if value is None or math.isnan(value):
         return None
-    if floor is not None and value < floor:
-        return 0.0
     return value if digits is None else round(value, digits)
-
-
-def _without_empty_end(cells: list[list[float | None]]) -> list[list[float | None]]:
-    seen = [place for line in cells for place, value in enumerate(line) if value]
-    return [line[: max(seen, default=-1) + 1] for line in cells]
 
 
 class Point(NamedTuple):

@@ -59,7 +59,7 @@ def with_pictures(
 
 
 def _group(recipe: str, row: Measurement) -> tuple[Any, ...] | None:
-    """Return what makes the picture of a measurement, and what tells that picture from others."""
+    """Return the maker of a measurement's picture, and what distinguishes that picture."""
     axis = _CURVES.get(recipe, {}).get(row.name)
     if axis is not None and axis in row.axes:
         return _curve_of(axis), row.name, *_rest(row, axis)
