@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property
 from itertools import combinations
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,15 +16,8 @@ from scipy.stats import kendalltau
 from attnscope.data.corpus import Corpus
 from attnscope.data.text import LabelledText, ParallelText
 from attnscope.recipes.kit.corpora import is_classification
-from attnscope.recipes.snell.agreement import (
-    CODE,
-    TEXT,
-    AgreementTable,
-    agreements,
-    contextual,
-    curves,
-    seed_pairs,
-)
+from attnscope.recipes.snell.agreement import CODE, TEXT, AgreementTable, sheet_of
+from attnscope.recipes.snell.table5 import agreements, contextual, curves, seed_pairs
 from attnscope.recipes.snell.units import Runs, TextConfig, open_corpus, units_of
 from attnscope.runs.result import Curve, Measurement, select
 from attnscope.training.bleu import Bleu
@@ -434,18 +426,10 @@ def test_the_training_part_has_no_curves(tables: dict[tuple[str, str], list[Meas
 # What the paper prints.
 
 
-class Printed(AgreementTable):
-    """The table of a corpus that is not there: only where it is printed is known."""
-
-    def __init__(self, source: Any, split: str) -> None:
-        unit = SimpleNamespace(seed=20)
-        self.runs = SimpleNamespace(source=source, reference=SimpleNamespace(unit=unit))  # type: ignore[assignment]
-        self.split = split
-
-
 def printed(source: Any, table: str, name: str, **variant: str) -> float | None:
-    sheet = Printed(source, "val").sheet(TEXT, table)
-    return sheet.point(name, 0.0, {"agreement": "any"}, variant=variant).published
+    """Return the printed number; the corpora themselves are not needed for it."""
+    sheet = sheet_of(source, 20, "val", TEXT, table)
+    return sheet.point(name, 0.0, variant=variant).published
 
 
 SENTIMENT = {"performance": "accuracy"}

@@ -1,4 +1,4 @@
-"""Agreement of the scores of one corpus, as in Tables 2–8, 10 and 11 and Figure 2.
+"""Agreement of the scores of one corpus, for Tables 2–8, 10 and 11 and Figure 2.
 
 Scores are read from the units' folders. Where the text and the authors' code differ, both
 procedures are measured, and every number says by which (the axis ``way``). 𝒜 and ξ are in percent,
@@ -10,50 +10,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from attnscope.analysis.agreement import (
-    attention_entropy,
     expected_random_agreement,
     top_share_agreement,
 )
 from attnscope.analysis.comparison import Metric, per_word
-from attnscope.analysis.contextual import contextualised
 from attnscope.analysis.intervals import (
     Interval,
-    mean_interval,
-    pairs_interval,
     sentence_interval,
     sentence_ratio_interval,
 )
 from attnscope.analysis.kendall import kendall_tau_b
 from attnscope.data.corpus import Corpus
-from attnscope.recipes.kit.corpora import is_classification, printed_name
-from attnscope.recipes.kit.sheet import Sheet, percent, point, rng
+from attnscope.recipes.kit.corpora import printed_name
+from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.snell.units import Runs
-from attnscope.runs.result import Curve, Measurement, Record, Result
+from attnscope.runs.result import Measurement, Result
 from attnscope.scores.lexicon import proxy_odds
 from attnscope.scores.score import Score
-from attnscope.training.bleu import Bleu
 from attnscope.training.trained_unit import TrainedUnit
-from attnscope.training.unit import log_column
 
 METRICS: dict[str, Metric] = {"top5pct": top_share_agreement, "kendall_tau": kendall_tau_b}
-# The name of a pair's agreement under each metric, here and in the published tables.
-_NAMES = {"top5pct": "A({})", "kendall_tau": "kendall({})"}
-# Where the paper prints what: agreement, split and performance decide the table.
-_TABLES = {
-    ("top5pct", "val", "accuracy"): "table5",
-    ("kendall_tau", "val", "accuracy"): "table3",
-    ("top5pct", "train", "accuracy"): "table7",
-    ("top5pct", "val", "bleu"): "table6",
-    ("kendall_tau", "val", "bleu"): "table4",
-    ("top5pct", "train", "bleu"): "table8",
-}
 PAIRS = ("alpha,beta_uf", "beta_uf,beta_px", "delta,beta_uf", "alpha,beta")
 
 Values = np.ndarray
@@ -153,22 +134,23 @@ class AgreementTable:
 
     def sheet(self, way: Procedure | None = None, table: str = "") -> Sheet:
         """Return the sheet of a table of the paper, of the reference run."""
-        return sheet_of(self.runs.reference, self.runs.source, self.split, way, table)
+        return sheet_of(self.runs.source, self.runs.reference.unit.seed, self.split, way, table)
 
     def chance(self, way: Procedure) -> Measurement:
         """Return the expected agreement with a shuffled score."""
-        sheet = self.sheet(way, _TABLES["top5pct", self.split, "accuracy"])
-        return chance(sheet, self.random, self.mask)
+        # The training split is printed in Table 7.
+        table = "table5" if self.split == "val" else "table7"
+        return chance(self.sheet(way, table), self.random, self.mask)
 
 
 def sheet_of(
-    unit: TrainedUnit, source: Corpus, split: str, way: Procedure | None = None, table: str = ""
+    source: Corpus, seed: int, split: str, way: Procedure | None = None, table: str = ""
 ) -> Sheet:
     """Return the sheet of a table of the paper, in percent."""
     return Sheet(
         source.dataset,
         split,
-        (unit.unit.seed,),
+        (seed,),
         "snell",
         table,
         printed_name(source, "snell"),
@@ -193,116 +175,6 @@ def above_chance(
         sheet.row(f"excess({pair})", excess, share=True),
         sheet.row(f"ratio({pair})", ratio),
     ]
-
-
-def agreements(table: AgreementTable, way: Procedure, metric: str) -> list[Measurement]:
-    """Return the agreement of every pair, and by the top 5 % how far it is above chance."""
-    sheet = table.sheet(way, _TABLES.get((metric, table.split, "accuracy"), ""))
-    rows = []
-    for pair in (*PAIRS, "alpha,delta"):
-        step, values = highest(table.pair(pair, way, metric))
-        found = {"at": step}
-        name = _NAMES[metric].format(pair)
-        rows.append(sheet.row(name, table.interval(values), share=True, found=found))
-        if metric == "top5pct":
-            rows += above_chance(sheet, pair, values, table.random, table.mask)
-    return [*rows, table.chance(way)] if metric == "top5pct" else rows
-
-
-def contextual(
-    table: AgreementTable, way: Procedure, metric: str, performance: str
-) -> list[Record]:
-    """Return ξ of every pair, ξ*, and the curves of Figure 2 that they are read off."""
-    reference, others = table.runs.reference, table.runs.comparisons
-    column = log_column(table.split, performance)
-    if column not in reference.log[-1]:
-        return []
-    scale = 100 if performance == "accuracy" else 1
-    steps = steps_of(others[0])
-    hat, reached = {}, {}
-    for step in steps:
-        attentions = [ScoreKey(other, "attention", step) for other in others]
-        hat[step] = [_mean(table.agreement(table.alpha(way), a, metric)) for a in attentions]
-        reached[step] = [scale * other.log_row(step)[column] for other in others]
-    star = scale * reference.log_row(way.step(reference))[column]
-
-    axes = {"agreement": metric, "performance": performance}
-    sheet = table.sheet(way, _TABLES.get((metric, table.split, performance), ""))
-    seeds = [other.unit.seed for other in others]
-    plain = "accuracy" if is_classification(table.runs.source) else "token_accuracy"
-    printed = {"performance": plain if performance == "accuracy" else performance}
-    rows: list[Record] = []
-    for pair in PAIRS:
-        level = _mean(highest(table.pair(pair, way, metric))[1])
-        at = contextualised(level, hat, reached, star)
-        xi = point(star) if at.step is None else mean_interval(at.performance, rng=rng())
-        tau = {"tau0": "never exceeded" if at.step is None else at.step}
-        variant = printed | {"agreement": metric}
-        rows.append(sheet.row(f"xi({pair})", xi, axes, seeds=seeds, found=tau, variant=variant))
-    # Other people's BLEU compares only with the same signature.
-    signed = {"signature": Bleu().signature()} if performance == "bleu" else {}
-    rows.append(sheet.point("xi_star", star, axes, found=signed, variant=printed))
-    majority = 100 * _majority(table) if performance == "accuracy" else 0.0
-    floor = max(float(np.mean(reached[steps[0]])), majority)
-    rows.append(sheet.point("floor", floor, axes))
-    if table.split == "val":
-        agreement = {step: percent(mean_interval(hat[step], rng=rng())) for step in steps}
-        performed = {step: mean_interval(reached[step], rng=rng()) for step in steps}
-        rows.append(_curve(sheet, "hat_agreement", agreement, axes, seeds))
-        rows.append(_curve(sheet, "hat_performance", performed, axes, seeds))
-    return rows
-
-
-def curves(table: AgreementTable, way: Procedure) -> list[Record]:
-    """Return agreement and entropy through training, and by how much A.7's maximum inflates."""
-    sheet, reference = table.sheet(way), table.runs.reference
-    uniform = table.pair("alpha,beta_uf", way)
-    taken = {step: percent(table.interval(values)) for step, values in uniform.items()}
-    inflation = sheet.row("inflation", point(_inflation(uniform)), share=True)
-    rows: list[Record] = [_curve(sheet, "curve(alpha,beta_uf)", taken), inflation]
-
-    steps = steps_of(reference)
-    for name, score in (("beta", "lexical_probe"), ("alpha", "attention")):
-        values = {}
-        for step in steps:
-            agreed = table.agreement(table.alpha(way), ScoreKey(reference, score, step))
-            values[step] = percent(point(_mean(agreed)))
-        rows.append(_curve(sheet, f"curve(alpha,{name})", values))
-    entropy = {step: point(_entropy(table, step)) for step in steps}
-    return [*rows, _curve(sheet, "entropy(alpha)", entropy)]
-
-
-def seed_pairs(table: AgreementTable, way: Procedure) -> Measurement:
-    """Return how well the attentions of two seeds agree (A.9), above chance."""
-    runs = [table.runs.reference, *table.runs.comparisons]
-    scores = [ScoreKey(run, "attention", way.step(run)) for run in runs]
-    pairs = [table.agreement(u, v) for u, v in combinations(scores, 2)]
-    excess = pairs_interval(np.stack(pairs) - table.random, len(runs), rng=rng())
-    seeds, found = [run.unit.seed for run in runs], {"pairs": len(pairs)}
-    sheet = table.sheet(way)
-    return sheet.row("excess(alpha_i,alpha_j)", excess, share=True, seeds=seeds, found=found)
-
-
-def _curve(
-    sheet: Sheet,
-    name: str,
-    points: Mapping[int, Interval],
-    axes: Mapping[str, Any] | None = None,
-    seeds: list[int] | None = None,
-) -> Curve:
-    every = {**sheet.axes, **(axes or {})}
-    return Curve.of(name, sheet.dataset, "step", points, every, seeds or sheet.seeds, sheet.split)
-
-
-def _entropy(table: AgreementTable, step: int) -> float:
-    score = table.runs.reference.stored("attention", step, table.split)
-    weights = score.values.double()
-    return _mean(attention_entropy(weights, score.input_mask).numpy()[table.mask])
-
-
-def _majority(table: AgreementTable) -> float:
-    words = table.batch.targets[table.batch.target_mask]
-    return int(torch.bincount(words).max()) / len(words)
 
 
 def agreement_dots(result: Result, shown: Mapping[str, tuple[str, str]], title: str) -> Any:
@@ -334,18 +206,11 @@ def steps_of(unit: TrainedUnit) -> list[int]:
     return [int(row["step"]) for row in unit.log]
 
 
-def _mean(values: Values) -> float:
+def mean(values: Values) -> float:
+    """Return the mean over output words, those without a value left out."""
     return float(np.nanmean(values))
 
 
 def highest(curve: Mapping[int, Values]) -> tuple[int, Values]:
     """Return the checkpoint with the highest mean, the first of several."""
-    return max(curve.items(), key=lambda item: _mean(item[1]))
-
-
-def _inflation(curve: Mapping[int, Values]) -> float:
-    """Return by how much the maximum exceeds checkpoints chosen on the other half of examples."""
-    halves = [{step: values[start::2] for step, values in curve.items()} for start in (0, 1)]
-    chosen = [highest(half)[0] for half in halves]
-    honest = np.mean([_mean(halves[1 - i][step]) for i, step in enumerate(chosen)])
-    return _mean(highest(curve)[1]) - float(honest)
+    return max(curve.items(), key=lambda item: mean(item[1]))

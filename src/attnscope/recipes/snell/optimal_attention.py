@@ -141,7 +141,7 @@ def worked_example(tolerance: float) -> list[Measurement]:
 
 
 def _sheet(unit: TrainedUnit, way: Procedure) -> Sheet:
-    return sheet_of(unit, cast(Corpus, unit.unit.source), "val", way, "text-A.1")
+    return sheet_of(cast(Corpus, unit.unit.source), unit.unit.seed, "val", way, "text-A.1")
 
 
 def solved_corpus(linear: TrainedUnit, tolerance: float, device: str) -> list[Measurement]:

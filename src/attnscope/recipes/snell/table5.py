@@ -7,12 +7,18 @@ it out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from statistics import median
 from typing import Annotated, Any, Literal
 
+import numpy as np
+import torch
 from pydantic import BeforeValidator
 
+from attnscope.analysis.agreement import attention_entropy
+from attnscope.analysis.contextual import contextualised
+from attnscope.analysis.intervals import Interval, mean_interval, pairs_interval
 from attnscope.claims.published import published_value
 from attnscope.data.batch import Example
 from attnscope.data.corpus import Corpus
@@ -27,24 +33,42 @@ from attnscope.recipes.kit.corpora import (
     printed_name,
 )
 from attnscope.recipes.kit.lab import Lab
-from attnscope.recipes.kit.sheet import Sheet
+from attnscope.recipes.kit.sheet import Sheet, percent, point, rng
 from attnscope.recipes.options import Several, several
 from attnscope.recipes.snell.agreement import (
     CODE,
     PAIRS,
     TEXT,
     AgreementTable,
-    agreements,
-    contextual,
-    curves,
-    seed_pairs,
+    Procedure,
+    ScoreKey,
+    Values,
+    above_chance,
+    highest,
+    mean,
+    steps_of,
 )
 from attnscope.recipes.snell.table5_claims import CLAIMS
 from attnscope.recipes.snell.table5_figures import draw
 from attnscope.recipes.snell.units import QUICK, Runs, TextConfig, model_of, train_corpora
-from attnscope.runs.result import Measurement, Record
+from attnscope.runs.result import Curve, Measurement, Record
+from attnscope.training.bleu import Bleu
+from attnscope.training.unit import log_column
 
 __all__ = ["CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure"]
+
+
+# The name of a pair's agreement under each metric, here and in the published tables.
+_NAMES = {"top5pct": "A({})", "kendall_tau": "kendall({})"}
+# Where the paper prints what: agreement, split and performance decide the table.
+_TABLES = {
+    ("top5pct", "val", "accuracy"): "table5",
+    ("kendall_tau", "val", "accuracy"): "table3",
+    ("top5pct", "train", "accuracy"): "table7",
+    ("top5pct", "val", "bleu"): "table6",
+    ("kendall_tau", "val", "bleu"): "table4",
+    ("top5pct", "train", "bleu"): "table8",
+}
 
 
 def _metrics(value: Any) -> Any:
@@ -106,6 +130,124 @@ def compared(config: Config, runs: Runs, split: str) -> list[Record]:
         if split == "val":
             rows += curves(table, way)
     return rows
+
+
+def agreements(table: AgreementTable, way: Procedure, metric: str) -> list[Measurement]:
+    """Return the agreement of every pair, and by the top 5 % how far it is above chance."""
+    sheet = table.sheet(way, _TABLES.get((metric, table.split, "accuracy"), ""))
+    rows = []
+    for pair in (*PAIRS, "alpha,delta"):
+        step, values = highest(table.pair(pair, way, metric))
+        found = {"at": step}
+        name = _NAMES[metric].format(pair)
+        rows.append(sheet.row(name, table.interval(values), share=True, found=found))
+        if metric == "top5pct":
+            rows += above_chance(sheet, pair, values, table.random, table.mask)
+    return [*rows, table.chance(way)] if metric == "top5pct" else rows
+
+
+def contextual(
+    table: AgreementTable, way: Procedure, metric: str, performance: str
+) -> list[Record]:
+    """Return ξ of every pair, ξ*, and the curves of Figure 2 that they are read off."""
+    reference, others = table.runs.reference, table.runs.comparisons
+    column = log_column(table.split, performance)
+    if column not in reference.log[-1]:
+        return []
+    scale = 100 if performance == "accuracy" else 1
+    steps = steps_of(others[0])
+    hat, reached = {}, {}
+    for step in steps:
+        attentions = [ScoreKey(other, "attention", step) for other in others]
+        hat[step] = [mean(table.agreement(table.alpha(way), a, metric)) for a in attentions]
+        reached[step] = [scale * other.log_row(step)[column] for other in others]
+    star = scale * reference.log_row(way.step(reference))[column]
+
+    axes = {"agreement": metric, "performance": performance}
+    sheet = table.sheet(way, _TABLES.get((metric, table.split, performance), ""))
+    seeds = [other.unit.seed for other in others]
+    plain = "accuracy" if is_classification(table.runs.source) else "token_accuracy"
+    printed = {"performance": plain if performance == "accuracy" else performance}
+    rows: list[Record] = []
+    for pair in PAIRS:
+        level = mean(highest(table.pair(pair, way, metric))[1])
+        at = contextualised(level, hat, reached, star)
+        xi = point(star) if at.step is None else mean_interval(at.performance, rng=rng())
+        tau = {"tau0": "never exceeded" if at.step is None else at.step}
+        variant = printed | {"agreement": metric}
+        rows.append(sheet.row(f"xi({pair})", xi, axes, seeds=seeds, found=tau, variant=variant))
+    # Other people's BLEU compares only with the same signature.
+    signed = {"signature": Bleu().signature()} if performance == "bleu" else {}
+    rows.append(sheet.point("xi_star", star, axes, found=signed, variant=printed))
+    majority = 100 * _majority(table) if performance == "accuracy" else 0.0
+    floor = max(float(np.mean(reached[steps[0]])), majority)
+    rows.append(sheet.point("floor", floor, axes))
+    if table.split == "val":
+        agreement = {step: percent(mean_interval(hat[step], rng=rng())) for step in steps}
+        performed = {step: mean_interval(reached[step], rng=rng()) for step in steps}
+        rows.append(_curve(sheet, "hat_agreement", agreement, axes, seeds))
+        rows.append(_curve(sheet, "hat_performance", performed, axes, seeds))
+    return rows
+
+
+def curves(table: AgreementTable, way: Procedure) -> list[Record]:
+    """Return agreement and entropy through training, and by how much A.7's maximum inflates."""
+    sheet, reference = table.sheet(way), table.runs.reference
+    uniform = table.pair("alpha,beta_uf", way)
+    taken = {step: percent(table.interval(values)) for step, values in uniform.items()}
+    inflation = sheet.row("inflation", point(_inflation(uniform)), share=True)
+    rows: list[Record] = [_curve(sheet, "curve(alpha,beta_uf)", taken), inflation]
+
+    steps = steps_of(reference)
+    for name, score in (("beta", "lexical_probe"), ("alpha", "attention")):
+        values = {}
+        for step in steps:
+            agreed = table.agreement(table.alpha(way), ScoreKey(reference, score, step))
+            values[step] = percent(point(mean(agreed)))
+        rows.append(_curve(sheet, f"curve(alpha,{name})", values))
+    entropy = {step: point(_entropy(table, step)) for step in steps}
+    return [*rows, _curve(sheet, "entropy(alpha)", entropy)]
+
+
+def seed_pairs(table: AgreementTable, way: Procedure) -> Measurement:
+    """Return how well the attentions of two seeds agree (A.9), above chance."""
+    runs = [table.runs.reference, *table.runs.comparisons]
+    scores = [ScoreKey(run, "attention", way.step(run)) for run in runs]
+    pairs = [table.agreement(u, v) for u, v in combinations(scores, 2)]
+    excess = pairs_interval(np.stack(pairs) - table.random, len(runs), rng=rng())
+    seeds, found = [run.unit.seed for run in runs], {"pairs": len(pairs)}
+    sheet = table.sheet(way)
+    return sheet.row("excess(alpha_i,alpha_j)", excess, share=True, seeds=seeds, found=found)
+
+
+def _curve(
+    sheet: Sheet,
+    name: str,
+    points: Mapping[int, Interval],
+    axes: Mapping[str, Any] | None = None,
+    seeds: list[int] | None = None,
+) -> Curve:
+    every = {**sheet.axes, **(axes or {})}
+    return Curve.of(name, sheet.dataset, "step", points, every, seeds or sheet.seeds, sheet.split)
+
+
+def _entropy(table: AgreementTable, step: int) -> float:
+    score = table.runs.reference.stored("attention", step, table.split)
+    weights = score.values.double()
+    return mean(attention_entropy(weights, score.input_mask).numpy()[table.mask])
+
+
+def _majority(table: AgreementTable) -> float:
+    words = table.batch.targets[table.batch.target_mask]
+    return int(torch.bincount(words).max()) / len(words)
+
+
+def _inflation(curve: Mapping[int, Values]) -> float:
+    """Return by how much the maximum exceeds checkpoints chosen on the other half of examples."""
+    halves = [{step: values[start::2] for step, values in curve.items()} for start in (0, 1)]
+    chosen = [highest(half)[0] for half in halves]
+    honest = np.mean([mean(halves[1 - i][step]) for i, step in enumerate(chosen)])
+    return mean(highest(curve)[1]) - float(honest)
 
 
 def statistics(config: TextConfig, source: Corpus) -> list[Measurement]:
