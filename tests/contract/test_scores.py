@@ -23,10 +23,13 @@ from attnscope.models.intervention import Frozen, Given, Intervention, Learned, 
 from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.scores.attention import Attention
+from attnscope.scores.leave_one_out import LeaveOneOut
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.lexicon import Lexicon, proxy_lexicon
+from attnscope.scores.rollout import Rollout
 from attnscope.scores.saliency import Saliency
 from attnscope.scores.score import Score, ScoreRule, read_score, read_scores
+from attnscope.scores.value_norm import ValueNorm
 
 TOLERANCE = {torch.float32: 1e-6, torch.float64: 1e-12}
 
@@ -36,6 +39,9 @@ RULES: dict[str, list[ScoreRule]] = {
         LexicalProbe(reading=reading) for reading in ("log_odds", "log_probability", "probability")
     ],
     "saliency": [Saliency()],
+    "value_norm": [ValueNorm()],
+    "rollout": [Rollout()],
+    "leave_one_out": [LeaveOneOut()],
 }
 INTERVENTIONS: dict[str, list[Intervention]] = {
     "learned": [Learned()],
@@ -51,13 +57,14 @@ ALL_INTERVENTIONS = [rule for rules in INTERVENTIONS.values() for rule in rules]
 class GivenById:
     """Weights that belong to an example, put together for whatever batch it stands in."""
 
-    weights: dict[int, Tensor] = field(default_factory=dict)
+    weights: dict[tuple[int, int], Tensor] = field(default_factory=dict)
 
     def __call__(self, logits, mask, ids):
         given = torch.zeros_like(logits)
         for row, example in enumerate(ids.tolist()):
             real = int(mask[row].sum())
-            known = self.weights.setdefault(example, self._draw(example, logits.shape[1], real))
+            key = example, real  # a word may be taken out
+            known = self.weights.setdefault(key, self._draw(example, logits.shape[1], real))
             out = min(known.shape[1], logits.shape[2])
             given[row, :, :out, :real] = known[:, :out]
         return Given(given)(logits, mask, ids)

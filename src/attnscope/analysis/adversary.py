@@ -19,13 +19,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnscope.analysis.replaced_attention import labelled_traces, outputs_under
-from attnscope.data.batch import Batch
+from attnscope.analysis.replaced_attention import outputs_under, traces_by_length
+from attnscope.data.batch import Batch, by_row
 from attnscope.data.randomness import counter_uniform
 from attnscope.errors import UsageError
 from attnscope.models.intervention import LEARNED, Uniform
-from attnscope.models.trace import AttentionModel, Trace
-from attnscope.scores.attention import site_of
+from attnscope.models.trace import AttentionModel, Site, Trace
+from attnscope.scores.attention import mask_of_outputs, of_outputs, site_of
 from attnscope.scores.score import Score
 from attnscope.theory.divergence import jensen_shannon, total_variation
 
@@ -55,6 +55,9 @@ class Search:
         pairs, in which a restart's 0 from itself counts, as in the published code.
     seed
         Decides the noise, together with the example's id.
+    own_start
+        Whether the noise is put on the model's own weights instead of on equal ones: where much
+        depends on attention, a random start never comes near the output again.
     """
 
     epsilon: float = 0.01
@@ -65,6 +68,7 @@ class Search:
     penalty: float = 500.0
     diversity: float = 1.0
     seed: int = 0
+    own_start: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,14 +98,15 @@ def find_adversaries(
     site: str = "cross",
     positions: int = _POSITIONS,
 ) -> Adversaries:
-    """Search for the attention farthest from a classifier's own that leaves its output in place.
+    """Search for the attention farthest from a model's own that leaves its output in place.
 
     Parameters
     ----------
     model
-        Any classifier whose output is a differentiable readout of the context at the site.
+        Any model; where its output is not a readout of the context at the site, it is run again in
+        every step.
     batch
-        Examples with a label each, on the model's device.
+        Examples on the model's device, with a label each or with several output words.
     search
         How to search, by default as Jain and Wallace [1]_ did.
     positions
@@ -117,18 +122,22 @@ def find_adversaries(
             f"A search has at least one restart and one step, not {search.restarts} and "
             f"{search.steps}."
         )
-    inp = batch.inputs.shape[1]
-    weights = torch.zeros(len(batch), 1, inp, dtype=torch.float64)
+    out, inp = batch.targets.shape[1], batch.inputs.shape[1]
+    weights = torch.zeros(len(batch), out, inp, dtype=torch.float64)
     mask = torch.zeros(len(batch), inp, dtype=torch.bool)
     numbers: dict[str, list[Tensor]] = defaultdict(list)
     order: list[Tensor] = []
     at_once = max(1, positions // search.restarts)
-    for rows, trace in labelled_traces(model, batch, site, positions=at_once):
+    for rows, trace in traces_by_length(model, batch, site, positions=at_once):
         found = _searched(model, trace, site, search)
         order.append(rows)
-        width = trace.batch.inputs.shape[1]
-        weights[rows, :, :width] = found.weights.mean(1).double().cpu()
-        mask[rows, :width] = site_of(trace, site).mask.cpu()
+        at, (height, width) = (
+            site_of(trace, site),
+            (trace.batch.targets.shape[1], trace.batch.inputs.shape[1]),
+        )
+        other = of_outputs(trace, at, site, found.weights).mean(1)
+        weights[rows, :height, :width] = other.double().cpu()
+        mask[rows, :width] = by_row(mask_of_outputs(trace, at, site)).any(1).cpu()
         numbers["divergence"].append(found.divergence.cpu())
         numbers["distance"].append(found.distance.cpu())
     back = torch.cat(order).argsort()
@@ -168,17 +177,19 @@ def _searched(model: AttentionModel, trace: Trace, site: str, search: Search) ->
     logits = _start(trace, site, search).requires_grad_()
     pairs = _pairs(search.restarts, logits.device)
     optimizer = torch.optim.Adam([logits], lr=search.lr, amsgrad=True)
-    ids, real = trace.batch.ids.repeat(search.restarts), at.mask.repeat(search.restarts, 1)
+    ids = trace.batch.ids.repeat(search.restarts)
+    real = at.mask.repeat(search.restarts, *[1] * (at.mask.ndim - 1))
+    rows, words = _row_shares(trace, at)
     for step in range(search.steps + 1):
         weights = LEARNED(logits.flatten(0, 1), real, ids).view_as(logits)
-        divergence = _divergence(weights, own[None], at.mask)
+        divergence = _divergence(weights, own[None], at.mask, rows)
         outputs = outputs_under(model, trace, weights, site).softmax(-1)
-        distance = total_variation(outputs, target[None]).mean(-1)
+        distance = (total_variation(outputs, target[None]) * words).sum(-1)
         best.look_at(weights.detach(), divergence.detach(), distance.detach(), search.epsilon)
         if step == search.steps:
             return best
         beyond = (distance - search.epsilon).relu()
-        apart = search.diversity * _apart(weights, pairs, at.mask)
+        apart = search.diversity * _apart(weights, pairs, at.mask, rows)
         loss = (search.penalty * beyond - divergence).sum() - apart.sum()
         (logits.grad,) = torch.autograd.grad(loss, logits)
         optimizer.step()
@@ -202,16 +213,31 @@ def _start(trace: Trace, site: str, search: Search) -> Weights:
     )
     # Box and Muller's normal numbers; 1 − u is never 0.
     noise = (-2 * (1 - first).log()).sqrt() * (2 * math.pi * second).cos()
-    even = Uniform()(at.logits, at.mask, trace.batch.ids).clamp(min=torch.finfo(dtype).tiny).log()
-    return even + search.spread * noise.to(dtype)
+    even = Uniform()(at.logits, at.mask, trace.batch.ids)
+    start = at.weights.detach() if search.own_start else even
+    return start.clamp(min=torch.finfo(dtype).tiny).log() + search.spread * noise.to(dtype)
 
 
 def _divergence(
     weights: Float[Tensor, "#draw batch heads out inp"],
     other: Float[Tensor, "#draw batch heads out inp"],
-    mask: Bool[Tensor, "batch inp"],
+    mask: Bool[Tensor, "batch *row inp"],
+    rows: Float[Tensor, "batch out"],
 ) -> Float[Tensor, "draw batch"]:
-    return jensen_shannon(weights, other, mask[:, None, None]).mean((-2, -1))
+    apart = jensen_shannon(weights, other, by_row(mask)[:, None]).mean(-2)
+    return (apart * rows).sum(-1)
+
+
+def _row_shares(
+    trace: Trace, site: Site
+) -> tuple[Float[Tensor, "batch out"], Float[Tensor, "batch word"]]:
+    """Return the share of each row and of each output word: rows that nothing reads have none.
+
+    What an unread row attends to could be anything, and would make any search succeed.
+    """
+    real = trace.batch.target_mask.to(site.weights.dtype)
+    words = real / real.sum(1, keepdim=True)
+    return (words if site.reads is None else site.reads.to(words)), words
 
 
 def _pairs(restarts: int, device: torch.device) -> Int[Tensor, "2 pair"]:
@@ -220,8 +246,11 @@ def _pairs(restarts: int, device: torch.device) -> Int[Tensor, "2 pair"]:
 
 
 def _apart(
-    weights: Weights, pairs: Int[Tensor, "2 pair"], mask: Bool[Tensor, "batch inp"]
+    weights: Weights,
+    pairs: Int[Tensor, "2 pair"],
+    mask: Bool[Tensor, "batch *row inp"],
+    rows: Float[Tensor, "batch out"],
 ) -> Float[Tensor, " batch"]:
     """Return each instance's mean JSD over the K × K ordered pairs of restarts, K of them 0."""
     one, other = weights[pairs[0]], weights[pairs[1]]
-    return 2 * _divergence(one, other, mask).sum(0) / len(weights) ** 2
+    return 2 * _divergence(one, other, mask, rows).sum(0) / len(weights) ** 2

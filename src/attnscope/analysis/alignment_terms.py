@@ -19,6 +19,7 @@ from torch import Tensor
 
 from attnscope.analysis.agreement import argmax_at
 from attnscope.analysis.decomposition import Components, Decomposition, Parts, Side, Sides
+from attnscope.data.batch import by_row
 from attnscope.errors import MissingCapability, suggestion
 from attnscope.models.trace import Site, Trace
 
@@ -64,7 +65,7 @@ class QueriesAndKeys:
             "decoder": (batch.decoder_inputs, batch.target_mask),
         }
         key_ids, mask = words[self.keys]
-        keys = Side(_side_by_side(site.keys), key_ids, mask & site.mask)
+        keys = Side(_side_by_side(site.keys), key_ids, mask & site.allowed.any(1))
         return Sides(keys, Side(_side_by_side(site.queries), *words[self.queries]))
 
 
@@ -78,7 +79,7 @@ def logit_scale(trace: Trace, view: QueriesAndKeys = CROSS) -> float:
     """
     sides, site = view(trace), view.of(trace)
     assert sides.decoder is not None
-    real = (sides.decoder.mask[:, :, None] & sides.encoder.mask[:, None])[:, None]
+    real = (sides.decoder.mask[:, :, None] & sides.encoder.mask[:, None] & site.allowed)[:, None]
     queries, keys = (
         side.states.double().unflatten(-1, (site.logits.shape[1], -1)).transpose(1, 2)
         for side in (sides.decoder, sides.encoder)
@@ -99,14 +100,17 @@ def logit_scale(trace: Trace, view: QueriesAndKeys = CROSS) -> float:
 
 @dataclass(frozen=True)
 class AlignmentTerms:
-    """The nine terms of every logit of a batch, in the order of `TERMS`; 0 outside the mask."""
+    """The terms of every logit of a batch, in the order of `TERMS`; 0 outside the mask.
 
-    values: Float[Tensor, "batch heads 9 out inp"]
+    With ``bias`` there is a tenth: what the logits have next to q·k, such as a position bias.
+    """
+
+    values: Float[Tensor, "batch heads term out inp"]
     mask: Bool[Tensor, "batch out inp"]
 
     @property
     def total(self) -> Float[Tensor, "batch heads out inp"]:
-        """The alignment q·k."""
+        """The alignment q·k, with its bias where that is a term."""
         return self.values.sum(2)
 
 
@@ -114,6 +118,8 @@ def alignment_terms(
     trace: Trace,
     components: Decomposition,
     view: QueriesAndKeys = CROSS,
+    *,
+    bias: bool = False,
 ) -> Iterator[AlignmentTerms]:
     """Yield the nine terms of q·k, a few examples at a time and in their order.
 
@@ -125,17 +131,25 @@ def alignment_terms(
         Of the same view: ``decompose(traces, view)``.
     view
         Which site.
+    bias
+        Whether what the logits have next to q·k is a tenth term.
     """
     queries, keys = _split(trace, components, view)
-    heads = view.of(trace).logits.shape[1]
-    mask = queries.mask[:, :, None] & keys.mask[:, None]
+    site = view.of(trace)
+    heads, rest = site.logits.shape[1], site.bias if bias else None
+    mask = queries.mask[:, :, None] & keys.mask[:, None] & site.allowed
     rows = max(1, _CELLS // max(1, 9 * heads * mask[:1].numel()))
     first, second = (_stacked(parts, heads) for parts in (queries, keys))
     for start in range(0, len(mask), rows):
         chunk = slice(start, start + rows)
         values = torch.einsum("bihtk,bjhlk->bhijtl", first[chunk], second[chunk])
         # Parts are 0 outside their own masks, so that the terms are 0 there too.
-        yield AlignmentTerms(values.flatten(2, 3), mask[chunk])
+        values = values.flatten(2, 3)
+        if rest is not None:
+            values = torch.cat([values, rest[chunk].to(values)[:, :, None]], 2)
+        if site.mask.ndim == 3 or rest is not None:
+            values = values.masked_fill(~mask[chunk, None, None], 0.0)
+        yield AlignmentTerms(values, mask[chunk])
 
 
 def temporal_alignment(components: Decomposition, heads: int = 1) -> Float[Tensor, "heads out inp"]:
@@ -177,8 +191,11 @@ def temporal_agreement(
     size, heads = logits.shape[:2]
     first, second = (_stacked(parts, heads)[:, 0] for parts in (queries, keys))
     mask = keys.mask.repeat_interleave(heads, 0)
-    highest = logits.masked_fill(~keys.mask[:, None, None], -torch.inf).argmax(-1)
+    real = by_row(keys.mask) & view.of(trace).allowed
+    highest = logits.masked_fill(~real[:, None], -torch.inf).argmax(-1)
     highest = highest.masked_fill(~queries.mask[:, None], -1)
+    if view.of(trace).mask.ndim == 3:
+        mask = real.repeat_interleave(heads, 0)
     agree = argmax_at((first @ second.mT).flatten(0, 1), highest.flatten(0, 1), mask)
     return agree.unflatten(0, (size, heads))
 

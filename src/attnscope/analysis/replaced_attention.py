@@ -68,6 +68,13 @@ def labelled_traces(
     """
     if batch.targets.shape[1] != 1:
         raise UsageError("A label per example is needed, and these have several output words.")
+    yield from traces_by_length(model, batch, site, positions=positions)
+
+
+def traces_by_length(
+    model: AttentionModel, batch: Batch, site: str = "cross", *, positions: int = POSITIONS
+) -> Iterator[tuple[Int[Tensor, " row"], Trace]]:
+    """Yield traces on examples of like length; as `labelled_traces`, for any number of outputs."""
     for rows, part in batch.by_length(positions_at_once(positions)):
         with torch.no_grad():
             trace = model.trace(part)

@@ -15,7 +15,6 @@ from torch import Tensor
 
 from attnscope.analysis.alignment_terms import (
     CROSS,
-    TERMS,
     AlignmentTerms,
     QueriesAndKeys,
     alignment_terms,
@@ -58,12 +57,12 @@ class TermShares:
         How many examples reach each step.
     """
 
-    per_step: Float[Tensor, "heads 9 out"]
-    per_example: Float[Tensor, "example heads 9"]
+    per_step: Float[Tensor, "heads term out"]
+    per_example: Float[Tensor, "example heads term"]
     counts: Int[Tensor, " out"]
 
     @property
-    def mean(self) -> Float[Tensor, "heads 9"]:
+    def mean(self) -> Float[Tensor, "heads term"]:
         """Mean over examples, then over decoder steps: the paper's number."""
         return self.per_step.nanmean(-1)
 
@@ -74,6 +73,8 @@ def term_shares(
     view: QueriesAndKeys = CROSS,
     forms: Mapping[str, Form] = FORMS,
     top: int = 5,
+    *,
+    bias: bool = False,
 ) -> dict[str, TermShares]:
     """Return each term's share of the absolute contributions to an alignment (Fig. 5a of [1]_).
 
@@ -91,6 +92,8 @@ def term_shares(
         Transforms the terms before shares are taken; positions are chosen by the alignment.
     top
         How many positions.
+    bias
+        Whether what the logits have next to q·k is a tenth term, as a position bias is.
 
     Returns
     -------
@@ -105,9 +108,9 @@ def term_shares(
     steps = {form: CellMeans() for form in forms}
     examples: dict[str, list[Tensor]] = {form: [] for form in forms}
     for number, trace in enumerate(traces):
-        if number == 0:
+        if number == 0 and not bias:
             logit_scale(trace, view)  # Only to refuse logits that the terms would not sum to.
-        for terms in alignment_terms(trace, components, view):
+        for terms in alignment_terms(trace, components, view, bias=bias):
             places = _top_positions(terms, top)
             for name, form in forms.items():
                 shares = _shares_at(form(terms), *places)
@@ -135,9 +138,9 @@ def _shares_at(
     terms: AlignmentTerms,
     places: Int[Tensor, "batch heads out top"],
     real: Bool[Tensor, "batch heads out top"],
-) -> Float[Tensor, "batch heads 9 out"]:
+) -> Float[Tensor, "batch heads term out"]:
     """Return the mean share over positions; NaN where no position has any contribution."""
-    index = places[:, :, None].expand(-1, -1, len(TERMS), -1, -1)
+    index = places[:, :, None].expand(-1, -1, terms.values.shape[2], -1, -1)
     sizes = terms.values.gather(-1, index).abs()
     shares = sizes / sizes.sum(2, keepdim=True)
     return shares.masked_fill(~real[:, :, None], torch.nan).nanmean(-1)

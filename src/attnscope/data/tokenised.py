@@ -34,11 +34,10 @@ class TokenisedBatch(Batch):
 
     def trimmed(self) -> TokenisedBatch:
         """Return the batch without the padding that all its examples share."""
-        plain = super().trimmed()
-        assert isinstance(plain, TokenisedBatch)
-        inp, out = plain.inputs.shape[1], plain.targets.shape[1]
-        words = self.input_words[:, :inp], self.target_words[:, :out]
-        return replace(plain, input_words=words[0], target_words=words[1])
+        inp, out = int(self.input_lengths.max()), int(self.target_lengths.max())
+        sides = {"inputs": inp, "input_words": inp, "decoder_inputs": out}
+        sides |= {"targets": out, "gold": out, "target_words": out}
+        return replace(self, **{name: getattr(self, name)[:, :end] for name, end in sides.items()})
 
 
 @dataclass(frozen=True)

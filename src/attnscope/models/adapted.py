@@ -91,6 +91,14 @@ class Adapted(nn.Module):
         self.outputs_count = native.shape[-1]
 
     @property
+    def filler(self) -> int:
+        """The id that stands in for a word that is taken out of a language model's input."""
+        cut = None if self.tokeniser is None else self.tokeniser.cut
+        names = ("mask_token_id", "unk_token_id", "eos_token_id", "pad_token_id")
+        found = (getattr(cut, name, None) for name in names)
+        return next((each for each in found if each is not None), 0)
+
+    @property
     def device(self) -> torch.device:
         """Where the model is."""
         parameter = next(self.module.parameters(), None)

@@ -6,6 +6,7 @@ from attnscope.lazy import exports
 
 if TYPE_CHECKING:
     from attnscope.scores.attention import Attention as Attention
+    from attnscope.scores.leave_one_out import LeaveOneOut as LeaveOneOut
     from attnscope.scores.lexical_probe import LexicalProbe as LexicalProbe
     from attnscope.scores.lexicon import (
         Lexicon as Lexicon,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         mean_scores as mean_scores,
         scores_alone as scores_alone,
     )
+    from attnscope.scores.rollout import Rollout as Rollout
     from attnscope.scores.saliency import Saliency as Saliency
     from attnscope.scores.score import (
         Score as Score,
@@ -31,5 +33,6 @@ if TYPE_CHECKING:
         word_groups as word_groups,
         word_groups_of_ids as word_groups_of_ids,
     )
+    from attnscope.scores.value_norm import ValueNorm as ValueNorm
 else:
     __all__, __getattr__, __dir__ = exports(__name__)

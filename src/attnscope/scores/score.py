@@ -10,7 +10,7 @@ import csv
 import io
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -139,7 +139,7 @@ class ScoreRule(Spec):
     ) -> Trace:
         """Run the model as the score needs it: by default without a graph for gradients."""
         with torch.no_grad():
-            return model.trace(batch, attention)
+            return replace(model.trace(batch, attention), attention=attention or {})
 
     @abstractmethod
     def values(self, model: AttentionModel, trace: Trace) -> Float[Tensor, "batch out inp"]:

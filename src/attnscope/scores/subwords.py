@@ -25,7 +25,13 @@ Groups = Int[Tensor, "batch inp"]
 Merge = Callable[[Values, Groups, int], Float[Tensor, "batch row word"]]
 
 # Shares and effects add up; of likelihoods the largest of its pieces counts for a word.
-RULE_OF_SCORE: dict[str, Rule] = {"attention": "sum", "saliency": "sum", "logistic": "sum"}
+RULE_OF_SCORE: dict[str, Rule] = {
+    "attention": "sum",
+    "saliency": "sum",
+    "logistic": "sum",
+    "value_norm": "sum",
+    "rollout": "sum",
+}
 _OTHERWISE: Rule = "max"
 
 

@@ -1,0 +1,163 @@
+"""Does a score find the words that decide? Comprehensiveness and sufficiency of [1]_.
+
+The words that a score ranks highest are taken out (comprehensiveness: how far the output falls), or
+all others are (sufficiency: how far it falls with these alone), for several shares of the words,
+and the mean is taken. The output is the probability of the example's target: set the targets to
+the model's own predictions to ask what decides them. A translator is asked about some of its output
+words, each with its own ranking.
+
+.. [1] J. DeYoung et al. "ERASER: A Benchmark to Evaluate Rationalized NLP Models." ACL 2020.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attnscope.data.batch import Batch
+from attnscope.data.randomness import counter_uniform
+from attnscope.data.removal import same_examples, without, word_groups
+from attnscope.models.rerun import outputs_of
+from attnscope.models.trace import AttentionModel
+from attnscope.scores.lexical_probe import probability
+from attnscope.scores.score import Score
+from attnscope.scores.subwords import merge_words
+
+SHARES = (0.05, 0.1, 0.2, 0.5)
+
+
+@dataclass(frozen=True)
+class Faithfulness:
+    """The fall of the output's probability, per asked output word, on the CPU.
+
+    Attributes
+    ----------
+    example, position
+        The rows of the batch and the output positions that were asked about.
+    comprehensiveness
+        The mean fall without the highest words.
+    sufficiency
+        The mean fall with them alone.
+    """
+
+    example: Int[Tensor, " asked"]
+    position: Int[Tensor, " asked"]
+    comprehensiveness: Float[Tensor, " asked"]
+    sufficiency: Float[Tensor, " asked"]
+
+    def per_example(self, name: str, count: int) -> Float[np.ndarray, "example asked"]:
+        """Return a number as [example, asked word], NaN where fewer words were asked."""
+        values = getattr(self, name).double().numpy()
+        example = self.example.numpy()
+        width = int(np.bincount(example, minlength=count).max())
+        table = np.full((count, width), np.nan)
+        place = np.zeros(count, dtype=int)
+        for row, value in zip(example, values, strict=True):
+            table[row, place[row]] = value
+            place[row] += 1
+        return table
+
+
+@torch.no_grad()
+def faithfulness(
+    model: AttentionModel,
+    score: Score,
+    *,
+    shares: tuple[float, ...] = SHARES,
+    words: int = 3,
+) -> Faithfulness:
+    """Take out the words that a score ranks highest, and all others.
+
+    Parameters
+    ----------
+    model
+        Any model: only its output is looked at.
+    score
+        Of pieces or words, on the model's device; pieces are merged into words.
+    shares
+        Shares of an input's words, rounded up.
+    words
+        How many output words of each example are asked about, evenly spread.
+    """
+    batch = score.batch
+    example, position = asked(batch, words)
+    merged = _merged(score)[example, position]
+    groups = word_groups(batch)[example]
+    counts = groups.amax(1) + 1
+    examples = same_examples(batch, example)
+    filler = int(getattr(model, "filler", 0))
+    own = _probability(model, examples, position)
+    falls: dict[str, list[Tensor]] = {"comprehensiveness": [], "sufficiency": []}
+    for share in shares:
+        top = _top(merged, counts, share)
+        chosen = _pieces(top, groups)
+        for name, drop in (("comprehensiveness", chosen), ("sufficiency", (groups >= 0) & ~chosen)):
+            left = _probability(model, without(examples, drop, filler), position)
+            falls[name].append(own - left)
+    means = {name: torch.stack(parts).mean(0).cpu() for name, parts in falls.items()}
+    return Faithfulness(example.cpu(), position.cpu(), **means)
+
+
+def random_score(batch: Batch, seed: int = 0) -> Score:
+    """Return random numbers that depend on the seed, the example and the position alone."""
+    out, inp = batch.targets.shape[1], batch.inputs.shape[1]
+    steps = torch.arange(out, device=batch.inputs.device)[:, None]
+    places = torch.arange(inp, device=batch.inputs.device)
+    values = counter_uniform(seed, batch.ids[:, None, None], steps, places)
+    real = batch.target_mask[:, :, None] & batch.input_mask[:, None]
+    return Score("random", values.masked_fill(~real, 0.0), batch.input_mask, batch)
+
+
+def asked(batch: Batch, words: int) -> tuple[Int[Tensor, " asked"], Int[Tensor, " asked"]]:
+    """Return rows and output positions: of each example the same number, evenly spread."""
+    device = batch.targets.device
+    rows, positions = [], []
+    for row, length in enumerate(batch.target_lengths.tolist()):
+        count = min(words, length)
+        places = torch.linspace(0, length - 1, count + 2).round().long()[1:-1]
+        places = places.unique() if length > 1 else torch.zeros(1, dtype=torch.long)
+        rows.append(torch.full((len(places),), row))
+        positions.append(places)
+    return torch.cat(rows).to(device), torch.cat(positions).to(device)
+
+
+def _merged(score: Score) -> Float[Tensor, "batch out word"]:
+    """Return a score of words, −∞ where there is none."""
+    batch = score.batch
+    steps = torch.arange(batch.targets.shape[1], device=batch.targets.device)
+    outputs = steps.expand_as(batch.targets).masked_fill(~batch.target_mask, -1)
+    merged = merge_words(score, word_groups(batch), outputs)
+    return merged.values.masked_fill(~merged.mask, -torch.inf)
+
+
+def _top(
+    values: Float[Tensor, "asked word"], counts: Int[Tensor, " asked"], share: float
+) -> Bool[Tensor, "asked word"]:
+    """Return True at the highest share of the words, at least one; the first of equals first."""
+    order = values.argsort(dim=-1, descending=True, stable=True)
+    rank = torch.zeros_like(order).scatter(
+        -1, order, torch.arange(values.shape[-1], device=order.device).expand_as(order)
+    )
+    wanted = (counts * share).ceil().clamp(min=1)
+    return (rank < wanted[:, None]) & (values > -torch.inf)
+
+
+def _pieces(
+    words: Bool[Tensor, "asked word"], groups: Int[Tensor, "asked inp"]
+) -> Bool[Tensor, "asked inp"]:
+    return words.gather(1, groups.clamp(min=0)) & (groups >= 0)
+
+
+def _probability(
+    model: AttentionModel, batch: Batch, position: Int[Tensor, " asked"]
+) -> Float[Tensor, " asked"]:
+    found = torch.zeros(len(batch), device=position.device)
+    for rows, part in batch.by_length(lambda inp, out: max(1, 4096 // max(inp, out))):
+        rows = rows.to(position.device)
+        values = probability(outputs_of(model, part, {}), part.targets)
+        found[rows] = values.gather(1, position[rows][:, None])[:, 0].float()
+    return found
