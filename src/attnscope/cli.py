@@ -1,4 +1,4 @@
-"""The command line: ``list``, ``run``, ``claims``, ``report``, ``data``; each is one Python call.
+"""The command line: ``list``, ``run``, ``claims``, ``audit``, …; each is one Python call.
 
 Each verb imports what it needs when it is called, so that ``--help`` and ``list`` start fast.
 """
@@ -14,6 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from attnscope.clean import CleanStream
+from attnscope.cli_audit import audit, export
 from attnscope.cli_data import data_app, use_data
 from attnscope.cli_options import Import, Json
 from attnscope.cli_report import report
@@ -25,6 +26,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="How attention was learned, and whether it can be trusted as an explanation.",
 )
+app.command()(audit)
+app.command()(export)
 app.command()(report)
 app.add_typer(data_app, name="data")
 _debug = False

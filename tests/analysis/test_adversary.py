@@ -144,5 +144,6 @@ def test_restarts_are_kept_apart_by_the_mean_over_all_ordered_pairs():
         for text in range(2)
     ]
     pairs = adversary._pairs(5, torch.device("cpu"))
-    found = adversary._apart(weights, pairs, torch.ones(2, 4, dtype=torch.bool))
+    mask, rows = torch.ones(2, 4, dtype=torch.bool), torch.ones(2, 1, dtype=torch.float64)
+    found = adversary._apart(weights, pairs, mask, rows)
     assert found.tolist() == pytest.approx(expected)

@@ -54,7 +54,7 @@ def per_word(
     """
     if not u.batch.ids.equal(v.batch.ids) or u.values.shape != v.values.shape:
         raise UsageError(f"{u.name} and {v.name} are not scores of the same examples.")
-    mask = _common_mask(u, v)
+    mask = common_mask(u, v)
     agreement = torch.full(u.values.shape[:2], torch.nan, dtype=torch.float64)
     for rows, batch in u.batch.by_length(lambda inp, out: _CELLS // (inp * out)):
         out, inp = batch.targets.shape[1], batch.inputs.shape[1]
@@ -63,7 +63,7 @@ def per_word(
     return agreement.masked_fill(~u.target_mask.cpu(), torch.nan).numpy()
 
 
-def _common_mask(u: Score, v: Score) -> Bool[Tensor, "batch *row inp"]:
+def common_mask(u: Score, v: Score) -> Bool[Tensor, "batch *row inp"]:
     """Return where both scores speak; with an output axis only if one of them needs it."""
     if u.input_mask.ndim == v.input_mask.ndim:
         return u.input_mask & v.input_mask

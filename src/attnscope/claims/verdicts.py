@@ -53,7 +53,7 @@ class Judged:
         """Return plain JSON values; an interval is its value, its two ends and its n."""
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return plain | {
-            "evidence": _plain(self.evidence),
+            "evidence": plain_evidence(self.evidence),
             "recipes": list(self.recipes),
             "published": list(self.published),
         }
@@ -142,13 +142,14 @@ def _decided(rule: Predicate, pool: Pool) -> Decision:
         return undecided(f"{missing} was not measured")
 
 
-def _plain(evidence: Any) -> Any:
+def plain_evidence(evidence: Any) -> Any:
+    """Return evidence as plain JSON values."""
     if isinstance(evidence, Mapping):
-        return {key: _plain(part) for key, part in evidence.items()}
+        return {key: plain_evidence(part) for key, part in evidence.items()}
     if isinstance(evidence, (list, tuple)):
-        return [_plain(part) for part in evidence]
+        return [plain_evidence(part) for part in evidence]
     if isinstance(evidence, Interval):
-        return _plain(asdict(evidence))
+        return plain_evidence(asdict(evidence))
     if isinstance(evidence, Measurement):
         return _measurement(evidence)
     # JSON has no NaN: an end that cannot be had is null, as in a result.

@@ -1,0 +1,56 @@
+"""Does attention agree with other scores? Top 5 % agreement and Kendall's τ-b, against chance."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from jaxtyping import Float
+
+from attnscope.analysis.agreement import expected_random_agreement, top_share_agreement
+from attnscope.analysis.comparison import Metric, common_mask, per_word
+from attnscope.analysis.kendall import kendall_tau_b
+from attnscope.recipes.audit.subject import Subject
+from attnscope.runs.result import Record
+from attnscope.scores.score import Score
+
+
+def measure(subject: Subject) -> list[Record]:
+    """Return how far attention agrees with every other score."""
+    records: list[Record] = []
+    for name in subject.rules:
+        if name == "attention":
+            continue
+        pairs = list(zip(subject.scores("attention"), subject.scores(name), strict=True))
+        agree = per_example(subject, pairs, top_share_agreement)
+        chance = _chance(subject, pairs)
+        records.append(subject.mean("agreement", agree, {"score": name}))
+        above = subject.mean("agreement_above_chance", agree - chance, {"score": name})
+        records.append(above)
+        tau = per_example(subject, pairs, kendall_tau_b)
+        records.append(subject.mean("tau", tau, {"score": name}))
+    return records
+
+
+def per_example(
+    subject: Subject, pairs: list[tuple[Score, Score]], metric: Metric
+) -> Float[np.ndarray, " example"]:
+    """Return each example's mean agreement over its output words."""
+    found = np.full(len(subject.batch), np.nan)
+    for (rows, _), (first, second) in zip(subject.parts, pairs, strict=True):
+        values = per_word(first, second, metric)
+        counted = (~np.isnan(values)).sum(1)
+        found[rows.numpy()] = np.where(
+            counted > 0, np.nansum(values, 1) / np.maximum(counted, 1), np.nan
+        )
+    return found
+
+
+def _chance(subject: Subject, pairs: list[tuple[Score, Score]]) -> Float[np.ndarray, " example"]:
+    found = np.full(len(subject.batch), np.nan)
+    for (rows, _), (first, second) in zip(subject.parts, pairs, strict=True):
+        expected = expected_random_agreement(common_mask(first, second))
+        if expected.ndim == 2:
+            real = first.target_mask & ~expected.isnan()
+            expected = (expected.nan_to_num(0.0) * real).sum(1) / real.sum(1)
+        found[rows.numpy()] = torch.as_tensor(expected).cpu().numpy()
+    return found

@@ -1,0 +1,64 @@
+"""Checkpoints of a training run: folders ``checkpoint-N``, as a Trainer writes them."""
+
+from __future__ import annotations
+
+import copy
+import re
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from attnscope.errors import UsageError
+from attnscope.models.adapted import Adapted
+
+_FILES = ("model.safetensors", "pytorch_model.bin")
+
+
+def read_checkpoints(
+    folder: Path, model: Adapted, trust_remote_code: bool, device: torch.device
+) -> dict[int, Adapted]:
+    """Return the model with the weights of each checkpoint, by step; gaps are allowed.
+
+    Weights are read as safetensors, or with ``weights_only``.
+    """
+    found = {}
+    for path in sorted(folder.glob("checkpoint-*")):
+        number = re.fullmatch(r"checkpoint-(\d+)", path.name)
+        if number is not None and path.is_dir():
+            found[int(number[1])] = path
+    if not found:
+        raise UsageError(f"{folder} has no folder checkpoint-N.")
+    return {step: with_weights(model, path) for step, path in sorted(found.items())}
+
+
+def with_weights(model: Adapted, path: Path) -> Adapted:
+    """Return a copy of an adapted model with the weights of a checkpoint."""
+    twin = copy.copy(model)
+    twin._modules = dict(model._modules)
+    twin.module = copy.deepcopy(model.module)
+    state = _weights(path)
+    own = twin.module.state_dict()
+    wrong = [n for n, value in state.items() if n in own and own[n].shape != value.shape]
+    if wrong:
+        raise UsageError(
+            f"{path} is of another shape: {wrong[0]} is {list(state[wrong[0]].shape)}, and the "
+            f"model's is {list(own[wrong[0]].shape)}."
+        )
+    missing = [n for n in twin.module.load_state_dict(state, strict=False).missing_keys if n in own]
+    tied = getattr(twin.module, "_tied_weights_keys", None) or ()
+    missing = [name for name in missing if not any(key in name for key in tied)]
+    if missing:
+        raise UsageError(f"{path} lacks weights of the model: {missing[0]}.")
+    return twin
+
+
+def _weights(path: Path) -> dict[str, Tensor]:
+    for name in _FILES:
+        file = path / name
+        if file.exists() and file.suffix == ".safetensors":
+            return load_file(file)
+        if file.exists():
+            return torch.load(file, weights_only=True, map_location="cpu")
+    raise UsageError(f"{path} has no weights ({' or '.join(_FILES)}).")

@@ -1,0 +1,142 @@
+"""From a model and texts to the subject of an audit, within a budget, with notices."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from attnscope.data.tokenised import TokenisedBatch
+from attnscope.errors import UsageError
+from attnscope.models.adapted import Adapted
+from attnscope.recipes.audit.claims import LEAST
+from attnscope.recipes.audit.subject import POSITIONS, Subject
+from attnscope.recipes.audit.texts import Texts
+
+_CHANCE_MARGIN = 0.05
+
+
+def device_of(name: str) -> torch.device:
+    """Return a device by its name; ``auto`` takes a GPU where there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)
+
+
+def subject_of(model: Adapted, texts: Texts, seed: int, place: torch.device) -> Subject:
+    """Return a model with its texts, cut by its tokeniser; says what was left out."""
+    task = model.facts.task
+    wanted = None if task == "next word" else texts.wanted
+    if task == "translation" and texts.targets is None:
+        raise UsageError(f"{texts.name} has no translations, and the model is a translator.")
+    if task == "labels" and texts.labels is None:
+        raise UsageError(f"{texts.name} has no labels, and the model says labels.")
+    read = model.read(texts.texts, wanted, texts.ids)
+    kept = set(read.batch.ids.tolist())
+    notices = [f"{n} texts were left out: {why}." for why, n in read.left_out.items()]
+    left = texts.chosen([n for n, each in enumerate(texts.ids) if each in kept])
+    batch = read.batch.to(place)
+    assert isinstance(batch, TokenisedBatch)
+    return Subject(model, left, batch, seed, positions=POSITIONS, notices=tuple(notices))
+
+
+def within(subject: Subject, seconds: float) -> Subject:
+    """Return the subject with as many examples as a budget allows."""
+    started = time.monotonic()
+    rows, part = subject.parts[0]
+    subject.model.outputs(part)
+    each = (time.monotonic() - started) / max(1, len(rows))
+    sites = len(subject.model.places) + 1
+    length = float(subject.batch.input_lengths.double().mean())
+    # Runs per example: replaced attention, probe, leave-one-out, rankings, searches.
+    runs = sites * (subject.draws + 1) + 2 * length + 90 + 400
+    count = max(LEAST, min(len(subject.batch), int(seconds / (each * runs))))
+    if count >= len(subject.batch):
+        return subject
+    rows = torch.linspace(0, len(subject.batch) - 1, count).round().long()
+    note = f"The budget allows {count} of {len(subject.batch)} examples."
+    fewer = subject.batch.rows(rows).trimmed()
+    assert isinstance(fewer, TokenisedBatch)
+    chosen = subject.texts.chosen(rows.tolist())
+    notices = (*subject.notices, note)
+    return Subject(subject.model, chosen, fewer, subject.seed, notices=notices)
+
+
+def seconds_of(budget: str) -> float:
+    """Return a budget such as ``5m`` in seconds."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", budget.strip())
+    if found is None:
+        raise UsageError(f"budget={budget!r}: write seconds, minutes or hours, as in 90s, 5m, 1h.")
+    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
+
+
+def config_of(subject: Subject, asked: Sequence[str], model: Any) -> dict[str, Any]:
+    """Return the settings of an audit, as its result keeps them."""
+    named = Path(model).name if isinstance(model, str | Path) else ""
+    kind = type(subject.model.module).__name__
+    return {
+        "model": re.sub(r"[^A-Za-z0-9._-]+", "-", named or kind),
+        "class": kind,
+        "data": subject.texts.name,
+        "split": subject.texts.split,
+        "examples": len(subject.batch),
+        "seed": subject.seed,
+        "site": subject.site,
+        "sites": subject.model.places.names,
+        "questions": list(asked),
+        "off": subject.model.off,
+    }
+
+
+def identity_of(subject: Subject, rivals: Sequence[Adapted]) -> dict[str, Any]:
+    """Return what makes an audit another one: weights, texts, versions."""
+    return {
+        "weights": [_weights_digest(each.module) for each in (subject.model, *rivals)],
+        "texts": subject.texts.digest,
+        "ids": hashlib.sha256(subject.batch.inputs.cpu().numpy().tobytes()).hexdigest(),
+        "torch": torch.__version__,
+    }
+
+
+def _weights_digest(module: nn.Module) -> str:
+    digest = hashlib.sha256()
+    for name, value in module.state_dict().items():
+        digest.update(name.encode())
+        digest.update(
+            value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        )
+    return digest.hexdigest()
+
+
+def notices_of(subject: Subject) -> list[str]:
+    """Return what the reader of an audit should know about the model."""
+    model, notices = subject.model, []
+    left_out = model.places.left_out
+    if left_out:
+        notices.append(
+            f"{len(left_out)} of {len(left_out) + len(model.places)} attentions cannot be seen "
+            f"({left_out[0].module}: {left_out[0].reason}): answers are about the others."
+        )
+    if model.padding_matters:
+        notices.append("Padding changes the output: only texts of equal length were run together.")
+    if subject.labels:
+        labels = subject.batch.targets[:, 0].cpu().numpy()
+        chance = float(np.bincount(labels).max() / len(labels))
+        accuracy = float(subject.accuracy.mean())
+        if accuracy < chance + _CHANCE_MARGIN:
+            notices.append(
+                f"Accuracy is {accuracy:.2f}, about what the most frequent label gives "
+                f"({chance:.2f}): a model that has not learned explains nothing."
+            )
+    place = model.places.named(subject.site)
+    first = subject.batch.input_words[:, 0] >= 0
+    if place.reads == "first" and place.queries == "source" and bool(first.all()):
+        notices.append("The output reads the first position, and the tokeniser puts a word there.")
+    return notices

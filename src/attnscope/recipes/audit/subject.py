@@ -1,0 +1,174 @@
+"""The subject of an audit: a watched model with its texts, in batches of like length.
+
+Scores are read once and shared by all questions. What is explained is the model's own prediction
+(of a classifier) or the given output words (of a translator or a language model).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from attnscope.analysis.intervals import Interval, mean_interval
+from attnscope.data.batch import Batch
+from attnscope.data.removal import word_positions
+from attnscope.data.tokenised import TokenisedBatch
+from attnscope.errors import MissingCapability
+from attnscope.models.adapted import Adapted
+from attnscope.models.trace import Trace
+from attnscope.recipes.audit.texts import Texts
+from attnscope.runs.measurement import Label, Measurement, measured
+from attnscope.scores.attention import Attention
+from attnscope.scores.leave_one_out import LeaveOneOut
+from attnscope.scores.lexical_probe import LexicalProbe
+from attnscope.scores.rollout import Rollout
+from attnscope.scores.saliency import Saliency
+from attnscope.scores.score import Score, ScoreRule, read_score
+from attnscope.scores.value_norm import ValueNorm
+
+R = TypeVar("R")
+POSITIONS = 2**12  # input positions that are run at once
+
+
+@dataclass
+class Subject:
+    """A model, its texts and what was read of them.
+
+    Attributes
+    ----------
+    model, texts, batch
+        The batch has a row for each text that could be read; ids are places in the data.
+    seed
+        Decides draws and resamples.
+    draws
+        How many permutations, and words taken out.
+    notices
+        Sentences that the reader of the audit needs.
+    """
+
+    model: Adapted
+    texts: Texts
+    batch: TokenisedBatch
+    seed: int = 0
+    draws: int = 5
+    positions: int = POSITIONS
+    notices: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._scores: dict[str, list[Score]] = {}
+
+    @property
+    def site(self) -> str:
+        """The site that is judged: the last one that the output reads."""
+        aliases = self.model.places.aliases
+        if "last" in aliases:
+            return aliases["last"]
+        read = [place.name for place in self.model.places if place.keys == "source"]
+        if not read:
+            raise MissingCapability("No site of the model attends to its inputs: nothing to audit.")
+        return read[-1]
+
+    @property
+    def labels(self) -> bool:
+        """Whether the model says labels."""
+        return self.batch.targets.shape[1] == 1
+
+    @cached_property
+    def parts(self) -> list[tuple[Tensor, Batch]]:
+        """The examples in batches of like length, targets set to a classifier's predictions."""
+        found = []
+        for rows, part in self._by_length():
+            if self.labels:
+                with torch.no_grad():
+                    part = replace(part, targets=self.model.outputs(part).argmax(-1))
+            found.append((rows, part))
+        return found
+
+    def _by_length(self) -> Iterator[tuple[Tensor, Batch]]:
+        if not self.model.padding_matters:
+            yield from self.batch.by_length(lambda inp, out: self.positions // max(inp, out))
+            return
+        keys = torch.stack([self.batch.input_lengths, self.batch.target_lengths], 1)
+        for key in keys.unique(dim=0):
+            rows = (keys == key).all(1).nonzero()[:, 0]
+            yield rows, self.batch.rows(rows).trimmed()
+
+    @cached_property
+    def accuracy(self) -> Float[np.ndarray, " example"]:
+        """The share of right outputs of each example."""
+        right = np.zeros(len(self.batch))
+        for rows, part in self._by_length():
+            with torch.no_grad():
+                hits = (self.model.outputs(part).argmax(-1) == part.targets) & part.target_mask
+            right[rows.numpy()] = (hits.sum(1) / part.target_mask.sum(1)).cpu().numpy()
+        return right
+
+    @property
+    def rules(self) -> dict[str, ScoreRule]:
+        """The scores that are compared, by name."""
+        rules: dict[str, ScoreRule] = {
+            "attention": Attention(site=self.site),
+            "value_norm": ValueNorm(site=self.site),
+            "rollout": Rollout(),
+            "saliency": Saliency(),
+            "lexical_probe": LexicalProbe(site=self.site),
+            "leave_one_out": LeaveOneOut(),
+        }
+        if len(self.model.places) == 1:
+            del rules["rollout"]  # the same as attention
+        return rules
+
+    def scores(self, name: str) -> list[Score]:
+        """Return a score on every part, of words alone; read at the first call."""
+        if name not in self._scores:
+            read = [self._words(read_score(self.rules[name], self.model, p)) for _, p in self.parts]
+            self._scores[name] = read
+        return self._scores[name]
+
+    @staticmethod
+    def _words(score: Score) -> Score:
+        words = word_positions(score.batch)
+        mask = score.input_mask & (words if score.input_mask.ndim == 2 else words[:, None])
+        values = score.values.detach().nan_to_num(0.0)
+        return replace(score, values=values, input_mask=mask)
+
+    def each(self, function: Callable[[Batch], Tensor]) -> Float[np.ndarray, "example ..."]:
+        """Return a number (or several) of each example, in the order of the batch."""
+        found: list[Tensor] = []
+        order: list[Tensor] = []
+        for rows, part in self.parts:
+            found.append(function(part).detach().double().cpu())
+            order.append(rows)
+        back = torch.cat(order).argsort()
+        return torch.cat(found)[back].numpy()
+
+    def trace(self, part: Batch, keep: Sequence[str] | None = None, rules: Any = None) -> Trace:
+        """Run the model on a part without a graph."""
+        with torch.no_grad():
+            return self.model.trace(part, rules, keep=keep)
+
+    def rng(self) -> np.random.Generator:
+        """Return the generator of resamples, the same for every interval."""
+        return np.random.default_rng(self.seed)
+
+    def interval(self, values: Any) -> Interval:
+        """Return the mean over examples with its interval."""
+        return mean_interval(values, rng=self.rng())
+
+    def row(
+        self, name: str, interval: Interval, axes: Mapping[str, Label] | None = None
+    ) -> Measurement:
+        """Return a measurement of this subject."""
+        found = measured(name, self.texts.name, interval, axes, (self.seed,))
+        return found.model_copy(update={"split": self.texts.split})
+
+    def mean(self, name: str, values: Any, axes: Mapping[str, Label] | None = None) -> Measurement:
+        """Return the mean over examples as a measurement."""
+        return self.row(name, self.interval(values), axes)

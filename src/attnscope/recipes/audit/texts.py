@@ -1,0 +1,203 @@
+"""The texts of an audit: a known corpus, a corpus folder, or one TSV or JSONL file.
+
+A sample is drawn evenly: files are often sorted by class or by length.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from attnscope.data.folder import CorpusError, CorpusFolder
+from attnscope.data.known import VALIDATION, CorpusDefinition, definition, definitions, locate
+from attnscope.data.randomness import generator
+from attnscope.errors import UsageError, suggestion
+
+Link = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Texts with what belongs to them.
+
+    Attributes
+    ----------
+    name, split
+        Where they come from.
+    texts
+        Texts or source sentences.
+    labels, targets
+        Their labels, or their translations; None where there are none.
+    rationales
+        Spans of words that people marked, per text.
+    sure, possible
+        Gold links between words, per pair.
+    """
+
+    name: str
+    split: str
+    texts: tuple[str, ...]
+    labels: tuple[int, ...] | None = None
+    targets: tuple[str, ...] | None = None
+    rationales: tuple[tuple[Link, ...], ...] | None = None
+    sure: tuple[frozenset[Link], ...] | None = None
+    possible: tuple[frozenset[Link], ...] | None = None
+    ids: tuple[int, ...] = field(default=())
+
+    @property
+    def digest(self) -> str:
+        """A hash of everything in it."""
+        content = json.dumps(
+            [self.texts, self.labels, self.targets, self.rationales], ensure_ascii=True
+        )
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    @property
+    def wanted(self) -> Sequence[int] | Sequence[str] | None:
+        """Labels or translations."""
+        return self.targets if self.targets is not None else self.labels
+
+    def sample(self, count: int, seed: int) -> Texts:
+        """Draw some texts, evenly and always the same."""
+        if count >= len(self.texts):
+            return replace(self, ids=tuple(range(len(self.texts))))
+        order = torch.randperm(len(self.texts), generator=generator("audit", seed))
+        chosen = order[:count].sort().values.tolist()
+        return self.chosen(chosen)
+
+    def chosen(self, places: Sequence[int]) -> Texts:
+        """Return some of the texts; ids are their places in the whole."""
+
+        def cut(values: tuple[Any, ...] | None) -> Any:
+            return None if values is None else tuple(values[place] for place in places)
+
+        numbers = self.ids or tuple(range(len(self.texts)))
+        return replace(
+            self,
+            texts=cut(self.texts),
+            labels=cut(self.labels),
+            targets=cut(self.targets),
+            rationales=cut(self.rationales),
+            sure=cut(self.sure),
+            possible=cut(self.possible),
+            ids=cut(numbers),
+        )
+
+
+def read_texts(data: str | Path, split: str | None = None) -> Texts:
+    """Read the texts of an audit.
+
+    Parameters
+    ----------
+    data
+        A known corpus (``attnscope data list``), a corpus folder, or a file: TSV with a text and a
+        label or a translation in each line, or JSONL with ``text`` and ``label``, or ``source`` and
+        ``target``.
+    split
+        Of a corpus; by default the one that is held out.
+    """
+    path = Path(data)
+    if path.is_file():
+        return _read_file(path)
+    if path.is_dir() and (path / "dataset_info.json").exists():
+        return _read_dataset(path)
+    if not path.is_dir() and str(data) not in definitions():
+        near = suggestion(str(data), definitions())
+        raise UsageError(f"{data} is neither a file, a folder nor a known corpus; {near}")
+    known = definition(data)
+    return _read_corpus(known, locate(known), split)
+
+
+def _read_corpus(known: CorpusDefinition, folder: CorpusFolder, split: str | None) -> Texts:
+    held_out = [name for name in VALIDATION if name in folder.splits]
+    split = split or (held_out or list(folder.splits))[0]
+    if split not in folder.splits:
+        near = suggestion(split, folder.splits)
+        raise UsageError(f"{folder.path} has no split {split!r}; {near}")
+    base = Texts(folder.name, split, ())
+    if folder.kind == "classification":
+        rows = folder.labelled(split)
+        marked = any(row.rationales for row in rows)
+        return replace(
+            base,
+            texts=tuple(row.text for row in rows),
+            labels=tuple(row.label for row in rows),
+            rationales=tuple(row.rationales or () for row in rows) if marked else None,
+        )
+    source, target = known.source or folder.languages[0], known.target or folder.languages[1]
+    if folder.kind == "translation":
+        pairs = folder.pairs(split, source, target)
+        texts, targets = (tuple(getattr(p, side) for p in pairs) for side in ("source", "target"))
+        return replace(base, texts=texts, targets=targets)
+    aligned = folder.aligned(split, source, target)
+    return replace(
+        base,
+        texts=tuple(" ".join(row.source) for row in aligned),
+        targets=tuple(" ".join(row.target) for row in aligned),
+        sure=tuple(row.sure for row in aligned),
+        possible=tuple(row.possible for row in aligned),
+    )
+
+
+def _read_file(path: Path) -> Texts:
+    try:
+        lines = path.read_text(encoding="utf-8-sig").replace("\r\n", "\n").strip("\n").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read as UTF-8 text ({error}).") from error
+    rows = [_row(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    if path.suffix == ".tsv" and rows and rows[0][1] in ("label", "target"):
+        rows = rows[1:]
+    if not rows:
+        raise UsageError(f"{path} has no texts.")
+    texts, wanted = (tuple(column) for column in zip(*rows, strict=True))
+    base = Texts(path.name.partition(".")[0], "all", texts)
+    if all(each is None for each in wanted):
+        return base
+    if all(_is_label(each) for each in wanted):
+        return replace(base, labels=tuple(int(each) for each in wanted))
+    return replace(base, targets=tuple(str(each) for each in wanted))
+
+
+def _is_label(value: Any) -> bool:
+    return isinstance(value, int) or (isinstance(value, str) and value.strip().isdigit())
+
+
+def _row(path: Path, number: int, line: str) -> tuple[str, Any]:
+    if path.suffix == ".jsonl":
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise CorpusError(f"{path}, line {number}: this is not JSON ({error}).") from error
+        text = row.get("text", row.get("source", row.get("sentence")))
+        if not isinstance(text, str):
+            raise CorpusError(f"{path}, line {number}: there is no 'text' or 'source'.")
+        return text, row.get("label", row.get("target"))
+    cells = line.split("\t")
+    if len(cells) > 2:
+        raise CorpusError(f"{path}, line {number}: {len(cells)} cells; a text and a label, say.")
+    return cells[0], cells[1] if len(cells) == 2 else None
+
+
+def _read_dataset(path: Path) -> Texts:
+    try:
+        import datasets
+    except ImportError as error:
+        raise UsageError(f"{path} needs datasets: pip install 'attnscope[hub]'.") from error
+    rows = datasets.load_from_disk(str(path))
+    if not hasattr(rows, "column_names") or isinstance(rows.column_names, dict):
+        raise UsageError(f"{path} has several splits: give the folder of one of them.")
+    name = next((c for c in ("text", "sentence", "source") if c in rows.column_names), None)
+    if name is None:
+        raise UsageError(f"{path} has no column 'text', 'sentence' or 'source'.")
+    base = Texts(path.name, "all", tuple(rows[name]))
+    if "label" in rows.column_names:
+        return replace(base, labels=tuple(int(each) for each in rows["label"]))
+    if "target" in rows.column_names:
+        return replace(base, targets=tuple(rows["target"]))
+    return base
