@@ -20,14 +20,18 @@ from attnscope.claims.decide import (
     any_of,
     at_least,
     below,
+    by_value,
     cochran_armitage_trend,
+    exactly,
     faster_or_more,
     fisher_less,
     fisher_p,
     learns,
     log_rank,
     much_greater,
+    reaches,
     share_of,
+    stays_within,
 )
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
@@ -59,6 +63,29 @@ UNKNOWN = interval(math.nan, math.nan, 0.0)
 )
 def test_much_greater_needs_the_difference_and_the_ratio(difference, ratio, expected):
     assert much_greater(difference, ratio) is expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "found", "expected"),
+    [
+        (reaches, interval(0.9, 1.0), HOLDS),  # the bound itself is enough
+        (reaches, interval(0.8, 1.0), UNDECIDED),
+        (reaches, interval(0.7, 0.8), FAILS),
+        (reaches, UNKNOWN, UNDECIDED),
+        (stays_within, interval(0.8, 0.9), HOLDS),
+        (stays_within, interval(0.8, 1.0), UNDECIDED),
+        (stays_within, interval(0.91, 1.0), FAILS),
+        (exactly, interval(0.8, 1.0, 0.9), HOLDS),  # its interval does not matter
+        (exactly, interval(0.9, 0.9, 0.8), FAILS),
+        (exactly, interval(math.nan, math.nan, math.nan), UNDECIDED),
+        (by_value(reaches), interval(0.1, 1.0, 0.9), HOLDS),
+        (by_value(reaches), interval(0.1, 1.0, 0.8), FAILS),
+        (by_value(below), interval(0.1, 1.0, 0.8), HOLDS),
+        (by_value(below), interval(math.nan, math.nan, math.nan), UNDECIDED),
+    ],
+)
+def test_a_rule_with_a_bound_of_nine_tenths(rule, found, expected):
+    assert rule(found, 0.9) is expected
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,11 @@
-"""Evidence in words: an interval is told as one, and a list stays a list."""
+"""Evidence in words: an interval is formatted as one, and a list stays a list."""
 
 import math
 
 import pytest
 
 from attnscope.analysis.intervals import Interval
-from attnscope.claims.wording import sentence, told
+from attnscope.claims.wording import formatted, sentence
 
 
 @pytest.mark.parametrize(
@@ -18,14 +18,14 @@ from attnscope.claims.wording import sentence, told
         (Interval(math.nan, math.nan, math.nan, 0), "–"),
     ],
 )
-def test_an_interval_is_told_with_its_ends_where_it_has_them(interval, words):
-    assert told(interval) == words
+def test_an_interval_is_formatted_with_its_ends_where_it_has_them(interval, words):
+    assert formatted(interval) == words
 
 
 def test_three_numbers_that_are_no_interval_stay_a_list():
     assert sentence({"optimal attention": [0.0, 0.5, 0.5]}) == "optimal attention: [0, 0.5, 0.5]"
 
 
-def test_what_belongs_to_one_name_stands_in_brackets_and_its_intervals_are_told():
+def test_what_belongs_to_one_name_stands_in_brackets_and_its_intervals_are_formatted():
     deep = {"aed": {"rates": [Interval(0.5, 0.25, 0.75, 4)], "seeds": 4}}
     assert sentence(deep) == "aed (rates: [0.5 (0.25 to 0.75)], seeds: 4)"

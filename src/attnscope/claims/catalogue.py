@@ -1,7 +1,7 @@
 """The papers' claims in words, one entry each: the statement, its place, and what decides it.
 
 The list is data (``catalogue.csv``), so that reading it imports no recipe; how a claim is decided
-stands next to the recipe that measures it (`attnscope.claims.table`).
+is written next to the recipe that measures it (`attnscope.claims.table`).
 """
 
 from __future__ import annotations

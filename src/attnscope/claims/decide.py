@@ -22,7 +22,7 @@ SIGNIFICANT = 0.05
 
 
 class Verdict(StrEnum):
-    """What the measurements say about a claim."""
+    """The outcome of a claim on measurements."""
 
     HOLDS = "holds"
     FAILS = "fails"
@@ -104,7 +104,7 @@ def exactly(interval: Interval, value: float) -> Verdict:
 
 
 def by_value(rule: Callable[..., Verdict]) -> Callable[..., Verdict]:
-    """Return a rule about values, whatever their intervals are: each stands for both its ends."""
+    """Return a rule about values, whatever their intervals are: each is both of its ends."""
 
     def of_values(interval: Interval, *bounds: float) -> Verdict:
         value = interval.value

@@ -22,7 +22,7 @@ class PublishedRow:
     Attributes
     ----------
     table
-        Where it stands: ``table5``, ``fig3``, ``text-s6.2`` (a section), ``text-A.8``.
+        Its place: ``table5``, ``fig3``, ``text-s6.2`` (a section), ``text-A.8``.
     dataset
         The data set, spelled one way per paper.
     variant

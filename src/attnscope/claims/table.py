@@ -158,7 +158,7 @@ class Part:
     Attributes
     ----------
     says
-        The label in the evidence; without one the number stands for the cell itself.
+        The label in the evidence; without one the number is that of the cell itself.
     measured
         The measurement's name; several are the arguments of one rule.
     rule
@@ -231,7 +231,7 @@ def together(findings: Sequence[Finding]) -> Finding:
 
 @dataclass(frozen=True)
 class Needs:
-    """What must be there before a claim is decided; a quick run shows what it has.
+    """The runs that a claim needs before it is decided; a quick run shows what it has.
 
     Attributes
     ----------
@@ -381,7 +381,7 @@ def _checked(check: Check, cell: Cell) -> Finding:
 
 
 def _add(evidence: dict[str, Any], label: str, found: Mapping[str, Any]) -> None:
-    """Add a cell's evidence under its label; what has no label of its own stands for the cell."""
+    """Add a cell's evidence under its label; a number without a label is the cell's own."""
     if not label:
         evidence |= found
     elif list(found) == [""]:

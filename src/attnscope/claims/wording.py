@@ -29,12 +29,12 @@ def ranged(interval: Interval) -> str:
 
 
 def sentence(evidence: Mapping[Any, Any]) -> str:
-    """Return evidence in one line; what belongs to one name stands in brackets behind it."""
+    """Return evidence in one line; parts of one name follow it in brackets."""
     return "; ".join(_named(key, value) for key, value in evidence.items())
 
 
-def told(value: Any) -> str:
-    """Return one piece of evidence in words."""
+def formatted(value: Any) -> str:
+    """Return one piece of evidence as text."""
     if isinstance(value, Interval):
         return ranged(value)
     if isinstance(value, Measurement):
@@ -42,7 +42,7 @@ def told(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(_named(key, part) for key, part in value.items())
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(told(part) for part in value)}]"
+        return f"[{', '.join(formatted(part) for part in value)}]"
     return number(value)
 
 
@@ -56,4 +56,8 @@ def _measured(row: Measurement) -> str:
 
 
 def _named(key: object, value: Any) -> str:
-    return f"{key} ({told(value)})" if isinstance(value, Mapping) else f"{key}: {told(value)}"
+    return (
+        f"{key} ({formatted(value)})"
+        if isinstance(value, Mapping)
+        else f"{key}: {formatted(value)}"
+    )

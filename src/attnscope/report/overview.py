@@ -10,7 +10,7 @@ from typing import Any
 
 from attnscope.claims.catalogue import catalogue
 from attnscope.claims.verdicts import Judged
-from attnscope.claims.wording import number, told
+from attnscope.claims.wording import formatted, number
 from attnscope.errors import AttnscopeError, UnreadableFile
 from attnscope.recipes.measures import measures_of, paper_measures
 from attnscope.recipes.recipe import RecipeModule, command_of, module_of
@@ -154,7 +154,7 @@ def claims_json(judged: Sequence[Judged]) -> list[dict[str, Any]]:
             "where": claim.where,
             "decided": in_letters(rules.get(claim.id, "")),
             "evidence": [
-                [_evidence_name(claim.id, key), in_letters(told(value))]
+                [_evidence_name(claim.id, key), in_letters(formatted(value))]
                 for key, value in claim.evidence.items()
             ],
             "published": list(dict.fromkeys(claim.published)),

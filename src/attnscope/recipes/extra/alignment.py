@@ -96,7 +96,7 @@ class Config(Settings):
 
     @property
     def part(self) -> str:
-        """Where the result lies beside that of other corpora: nothing for the default ones."""
+        """The folder of the result next to that of other corpora; empty for the default ones."""
         default = type(self).model_fields["gold"].default
         return "" if self.gold == default else "+".join(Path(name).name for name in self.gold)
 
@@ -276,10 +276,10 @@ _SHOWN = {
 
 
 def _label(row: Measurement) -> str:
-    told = [_SHOWN[str(row.axes["method"])], str(row.axes["direction"])]
-    told += [str(row.axes[key]) for key in ("null", "checkpoint") if key in row.axes]
+    parts = [_SHOWN[str(row.axes["method"])], str(row.axes["direction"])]
+    parts += [str(row.axes[key]) for key in ("null", "checkpoint") if key in row.axes]
     alone = row.axes.get("training") == ALONE
-    return ", ".join([*told, "alone"] if alone else told)
+    return ", ".join([*parts, "alone"] if alone else parts)
 
 
 CLAIMS: Mapping[str, Predicate] = {}  # None of the papers says anything of gold alignments.

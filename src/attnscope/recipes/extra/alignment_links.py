@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -92,14 +93,13 @@ def _numbered(
 ) -> tuple[Int[Tensor, "batch time"], Bool[Tensor, "batch time"], int]:
     """Return sentences as padded ids, their mask, and the number of types."""
     types: dict[str, int] = {}
-    rows = [
-        np.array([types.setdefault(word, len(types)) for word in sentence], dtype=np.int64)
-        for sentences in parts
-        for sentence in sentences
-    ]
+    rows = []
+    for sentence in chain.from_iterable(parts):
+        ids = [types.setdefault(word, len(types)) for word in sentence]
+        rows.append(np.array(ids, dtype=np.int64))
     lengths = torch.tensor([len(row) for row in rows])
-    ids = _padded(rows, 0)
-    return ids, prefix_mask(lengths, ids.shape[1]), len(types)
+    padded = _padded(rows, 0)
+    return padded, prefix_mask(lengths, padded.shape[1]), len(types)
 
 
 def model_links(

@@ -137,7 +137,7 @@ def _what_the_proxy_knows(units: list[TrainedUnit], task: CopyTask, role: str) -
     scores = [lexicon.score(batch) for lexicon in lexicons]
     sheet = Sheet(task.dataset, seeds=[unit.unit.seed for unit in units], axes={"role": role})
 
-    # Words only: the EOS is in every sentence and always told apart from words.
+    # Words only: the EOS is in every sentence and always distinguished from words.
     words = torch.stack([score.values[:, :-1, :-1] for score in scores])
     variation = (words.std(-1, unbiased=False) / words.mean(-1)).mean((1, 2)).numpy()
     gold = torch.nn.functional.one_hot(batch.gold, batch.inputs.shape[1]).float()
@@ -158,7 +158,7 @@ def _what_the_proxy_knows(units: list[TrainedUnit], task: CopyTask, role: str) -
 
 
 def _same_half(table: torch.Tensor, size: int) -> float:
-    """Return how often θ above its uniform value tells that two words are of the same set."""
+    """Return how often θ above its uniform value says whether two words are of the same set."""
     second = torch.arange(2 * size) >= size
     same = second[:, None] == second
     words = table[: 2 * size, : 2 * size]

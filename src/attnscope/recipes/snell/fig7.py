@@ -3,7 +3,7 @@
 The classifier is trained under uniform attention to tell whether word 1 occurs. On positive
 sequences the log-odds γ_l of attending to l alone are followed at the keyword, one position after
 it, on average, and at the last position. Whether the paper's encoder reads in one direction or
-both is open, so both are run. Sequences whose keyword stands last are left out: two of the four
+both is open, so both are run. Sequences whose keyword comes last are left out: two of the four
 would coincide.
 """
 

@@ -34,7 +34,7 @@ from attnscope.theory.initial_derivative import (
     random_corpus,
 )
 
-# Velocities and their laws: Eq. 53, Eq. 15 with its missing factor, Eq. 15 as it stands.
+# Velocities and their laws: Eq. 53, Eq. 15 with its missing factor, Eq. 15 as printed.
 LAWS = ("logit", "theta", "theta as printed")
 PRINTED_FACTOR = 2.0  # of both equations
 _LARGE = 50_000  # from this d on slopes have to be right

@@ -113,7 +113,7 @@ FULL_SIZE = least(
     "translation_hidden",
     "examples",
 )
-"""What a run must have to decide a claim."""
+"""The least sizes of a run that decides a claim."""
 
 
 def text_deviations(pool: Pool, datasets: Sequence[str]) -> str:
