@@ -7,11 +7,14 @@ import math
 import numpy as np
 import pytest
 import torch
+from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix, expected_mutual_information
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from attnscope.analysis.information import (
     SAMPLES,
+    cluster_labels,
     label_information,
     most_frequent,
     mutual_information,
@@ -143,3 +146,17 @@ def test_words_that_do_not_occur_are_one_sentence(classifier):
     batch = collate([Example(0, [1, 2], [0], [1])])
     with pytest.raises(UsageError, match="None of the word types occurs"):
         occurrences(classifier(), batch, torch.tensor([3]))
+
+
+def test_clustering_takes_one_thread_whatever_there_are(monkeypatch: pytest.MonkeyPatch):
+    fit, seen = MiniBatchKMeans.fit, []
+
+    def watched(self: MiniBatchKMeans, *given: np.ndarray) -> MiniBatchKMeans:
+        seen.extend(pool["num_threads"] for pool in threadpool_info())
+        return fit(self, *given)
+
+    monkeypatch.setattr(MiniBatchKMeans, "fit", watched)
+    with threadpool_limits(limits=2):
+        cluster_labels(blobs(np.arange(20) % 2), 2, 10, 0)
+    assert seen
+    assert set(seen) == {1}

@@ -1,4 +1,4 @@
-"""What the settings of recipes on text have in common: lists from the command line, and corpora."""
+"""Settings that recipes share: lists from the command line, and corpora."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ Names = Annotated[tuple[str, ...], Several, EachOnce]
 
 
 class CorporaSettings(Settings):
-    """Settings of a recipe that reads corpora, known ones by name and one's own by folder."""
+    """Settings of a recipe that reads corpora, known ones by name and a user's own by folder."""
 
     corpus: Names = Field(min_length=1)
 
     @property
     def part(self) -> str:
-        """Where the result lies beside that of other settings: nothing for the default ones."""
+        """The subfolder of the result; empty for the default settings."""
         return "+".join(self.parts)
 
     @property
     def parts(self) -> list[str]:
-        """What differs from the recipe's default in a way that asks for a folder of its own."""
+        """Names of the settings that give a run a subfolder: corpora that are not the default."""
         default = type(self).model_fields["corpus"].default
         return [] if self.corpus == default else [Path(name).resolve().name for name in self.corpus]

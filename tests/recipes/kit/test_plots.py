@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 from attnscope.figures.charts import Axis, Panel
-from attnscope.recipes.kit.plots import axis_values, band, datasets, dots, span
-from attnscope.runs.result import Measurement
+from attnscope.recipes.kit.plots import axis_values, band, datasets, dots, matrix, plane, span
+from attnscope.recipes.kit.sheet import Sheet
+from attnscope.runs.result import Measurement, Point
 
 
 def row(value: float | None, published: float | None = None, **axes: Any) -> Measurement:
@@ -53,3 +54,23 @@ def test_data_sets_and_axis_values_keep_their_order():
     rows = [row(1.0, model="b"), row(1.0, model="a"), row(2.0, model="b"), row(1.0)]
     assert axis_values(rows, "model") == ["b", "a"]
     assert datasets(rows) == ["d"]
+
+
+def test_a_matrix_is_drawn_with_its_labels_and_without_missing_cells():
+    picture = Sheet("d").matrix("m", [[0.5, None]], rows=["out"], columns=["a", "b"])
+    chart = matrix(picture)
+    assert drawn(chart) == [{"row": 0, "column": 0, "value": 0.5}]
+    axes = chart.to_dict()["layer"][0]["encoding"]
+    assert axes["x"]["axis"]["labelExpr"] == '["a", "b"][datum.value]'
+    assert axes["y"]["axis"]["title"] == "output"
+
+
+def test_a_path_goes_through_its_points_in_their_order():
+    points = [Point("1", "a", 2.0, 0.0), Point("2", "a", 1.0, 3.0)]
+    panel = Panel(Axis("x"), Axis("y"), {"a": "#000000"}, labels="none")
+    joined = Sheet("d").plane("p", points, x="PC 1", y="PC 2", joined=True)
+    line = {"x": 1.0, "y": 3.0, "group": "a"}
+    assert line | {"order": 1} in drawn(plane(joined, panel))
+    scattered = drawn(plane(joined.model_copy(update={"joined": False}), panel))
+    assert line in scattered
+    assert not any("order" in point for point in scattered)

@@ -98,3 +98,13 @@ def test_point_has_no_ends():
     assert isinstance(interval, Interval)
     assert np.isnan([interval.low, interval.high]).all()
     assert interval.n == 7
+
+
+def test_pictures_carry_what_the_sheet_knows():
+    sheet = Sheet("sst", "test", (3,), axes={"model": "base"})
+    curve = sheet.curve("c", "step", {0: point(1.0), 5: Interval(2.0, 1.0, 3.0, 4)}, {"term": "A"})
+    assert (curve.dataset, curve.split, curve.seeds) == ("sst", "test", (3,))
+    assert curve.axes == {"model": "base", "term": "A"}
+    assert (curve.axis, curve.x, curve.y, curve.n) == ("step", (0, 5), (1.0, 2.0), (1, 4))
+    matrix = sheet.matrix("m", [[1.0, 2.0]], n=7)
+    assert (matrix.rows, matrix.columns, matrix.n, matrix.split) == ((1,), (1, 2), 7, "test")
