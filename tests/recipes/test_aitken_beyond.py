@@ -13,14 +13,12 @@ from attnscope.models.architectures import AED
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.models.transformer import TransformerSpec
-from attnscope.recipes.aitken.beyond import QUICK, Config
-from attnscope.recipes.aitken.beyond_findings import FINDINGS, average_attention, carried_over
-from attnscope.recipes.aitken.beyond_measure import dictionary_of, numbers, path_numbers
-from attnscope.recipes.aitken.beyond_network import HeadedNetwork, own_words, word_effects
-from attnscope.recipes.aitken.fig5_measure import TERM_NAMES
-from attnscope.recipes.aitken.groups import key
-from attnscope.recipes.aitken.shared_claims import MU_MU, THREE
-from attnscope.recipes.aitken.units import context_readout
+from attnscope.recipes.aitken.measures.dictionary import context_readout, pairs_of
+from attnscope.recipes.aitken.measures.terms import MU_MU, TERM_NAMES, THREE
+from attnscope.recipes.extra.beyond import QUICK, Config, numbers, paths
+from attnscope.recipes.extra.beyond_findings import FINDINGS, average_attention, carried_over
+from attnscope.recipes.extra.beyond_network import HeadedNetwork, own_words, word_effects
+from attnscope.recipes.kit.sheet import number as key
 from attnscope.runs.result import Measurement
 
 TASK = OneToOne(shortest=3, longest=6)
@@ -107,7 +105,7 @@ def test_numbers_of_a_head_are_of_the_same_head_whatever_is_measured():
     found = numbers(one)
     (trace,) = one.traces()
     closed = ~trace.batch.input_mask[:, None]
-    for rank, head in enumerate(one.order, 1):
+    for rank, head in enumerate(one.heads, 1):
         queries, keys = (
             side.temporal.unflatten(-1, (3, -1))[:, head]
             for side in (one.cross.decoder, one.cross.encoder)
@@ -120,16 +118,23 @@ def test_numbers_of_a_head_are_of_the_same_head_whatever_is_measured():
 
 
 def test_paths_are_given_for_every_head_and_both_sides():
-    found = path_numbers(network(TRANSFORMER))
-    heads = {(dict(one.axes)["head"], dict(one.axes)["side"]) for one in found}
-    assert heads == {(head, side) for head in (1, 2, 3) for side in ("encoder", "decoder")}
+    planes = list(paths("transformer", network(TRANSFORMER)))
+    assert [plane.axes for plane in planes] == [
+        {"model": "transformer", "head": head} for head in (1, 2, 3)
+    ]
+    for plane in planes:
+        assert {point.group for point in plane.points} == {"encoder", "decoder"}
 
 
 def test_dictionaries_are_those_of_the_tasks_and_text_has_none():
-    assert dictionary_of(TASK) == {"O1": "I1", "O2": "I2", "O3": "I3"}
-    assert dictionary_of(ExtendedScan()) == {"RUN": "run", "WALK": "walk", "JUMP": "jump"}
+    def named(source):
+        inputs, outputs = source.input_words.words, source.output_words.words
+        return {outputs[out]: inputs[inp] for out, inp in pairs_of(source).items()}
+
+    assert named(TASK) == {"O1": "I1", "O2": "I2", "O3": "I3"}
+    assert named(ExtendedScan()) == {"RUN": "run", "WALK": "walk", "JUMP": "jump"}
     text = Config(**QUICK).tasks[-1]
-    assert dictionary_of(text) == {}
+    assert named(text) == {}
 
 
 def row(name, value, spread=0.01, **axes):

@@ -22,18 +22,13 @@ from attnscope.models.architectures import AO
 from attnscope.models.encoder_decoder import EncoderDecoder, EncoderDecoderSpec
 from attnscope.models.trace import Trace, attend
 from attnscope.recipes.aitken import fig2
-from attnscope.recipes.aitken.fig2_measure import Number, numbers, rows_of
-from attnscope.recipes.aitken.fig2_network import SequenceNetwork
-from attnscope.recipes.aitken.fig2_pictures import attention_rows, example_rows, path_rows
-from attnscope.recipes.aitken.groups import Wanted
-from attnscope.recipes.aitken.units import (
-    KINDS,
-    ArchitectureName,
-    context_readout,
-    fresh,
-    unit,
-    without_state_readout,
-)
+from attnscope.recipes.aitken.measures import Numbers, components
+from attnscope.recipes.aitken.measures.attention import temporal_weights
+from attnscope.recipes.aitken.measures.dictionary import context_readout, without_state_readout
+from attnscope.recipes.aitken.networks import Network, fresh
+from attnscope.recipes.aitken.units import KINDS, ArchitectureName, Group, unit
+from attnscope.recipes.running import run
+from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import read_settings
 from attnscope.runs.unit import UnitFolder
@@ -77,7 +72,7 @@ def test_units_have_the_sizes_of_the_authors_code(
 def test_groups_are_those_that_the_claims_need() -> None:
     found = {
         (group.task.dataset, group.model): group.seeds
-        for group, _ in fig2.wanted(fig2.Config(cells=()))
+        for group in fig2.groups(fig2.Config(cells=()))
     }
     assert set(found.values()) == {5}
     expected = {
@@ -92,7 +87,7 @@ def test_groups_are_those_that_the_claims_need() -> None:
 
 
 def test_cells_are_three_seeds_of_each_other_kind_on_one_to_one() -> None:
-    others = [group for group, pictures in fig2.wanted(fig2.Config()) if not pictures]
+    others = [group for group, shown in fig2.groups(fig2.Config()).items() if not shown]
     kinds = {
         (group.model, group.cell, group.attention)
         for group in others
@@ -110,7 +105,7 @@ def test_cells_are_three_seeds_of_each_other_kind_on_one_to_one() -> None:
 
 
 def test_reversed_sequences_that_decide_have_one_length_of_twenty() -> None:
-    tasks = {group.task.dataset: group.task for group, _ in fig2.wanted(fig2.Config())}
+    tasks = {group.task.dataset: group.task for group in fig2.groups(fig2.Config())}
     assert (tasks["reversed-3"].shortest, tasks["reversed-3"].longest) == (19, 19)
     assert tasks["reversed-3"].evaluation_batch(9).target_lengths.unique().tolist() == [20]
     assert tasks["reversed-3-varying"].evaluation_batch(200).target_lengths.unique().tolist() == [
@@ -138,7 +133,7 @@ def test_analysed_sequences_are_none_of_those_evaluated_while_training() -> None
 
 
 def test_traces_read_the_networks_own_words_and_can_be_had_again() -> None:
-    network = SequenceNetwork.of(untrained(), 130)
+    network = Network.of(untrained(), 130)
     first, again = list(network.traces()), list(network.traces())
     assert [len(trace.batch) for trace in first] == [100, 30]
     for trace, other in zip(first, again, strict=True):
@@ -149,13 +144,14 @@ def test_traces_read_the_networks_own_words_and_can_be_had_again() -> None:
 
 
 def test_reading_traces_leaves_gradients_on() -> None:
-    for trace in SequenceNetwork.of(untrained(), 3).traces():
+    for trace in Network.of(untrained(), 3).traces():
         assert torch.is_grad_enabled()
         assert not trace.logits.requires_grad
 
 
 def test_traces_of_one_length_are_all_of_that_length() -> None:
-    network = SequenceNetwork.of(untrained(), 40).of_length(4)
+    network = Network.of(untrained(), 40)
+    network = network.only(network.sequences.target_lengths == 4)
     lengths = [trace.batch.target_lengths for trace in network.traces()]
     assert torch.cat(lengths).unique().tolist() == [4]
 
@@ -163,7 +159,7 @@ def test_traces_of_one_length_are_all_of_that_length() -> None:
 def test_word_accuracy_counts_words_up_to_and_with_the_end() -> None:
     one = untrained()
     right = total = 0
-    network = SequenceNetwork.of(one, 50)
+    network = Network.of(one, 50)
     for trace in network.traces():
         rows = zip(trace.logits.argmax(-1), trace.batch.targets, strict=True)
         for (own, target), length in zip(rows, trace.batch.target_lengths.tolist(), strict=True):
@@ -179,7 +175,7 @@ def test_the_readout_of_the_context_gives_the_logits_from_attended_states(
 ) -> None:
     one = untrained(model, attention)
     network = cast(EncoderDecoder, one.model)
-    trace = next(SequenceNetwork.of(one, 10).traces())
+    trace = next(Network.of(one, 10).traces())
     mean_state = trace.sites["cross"].weights[:, 0] @ trace.encoder_states
     expected = trace.logits
     if model == "aed":
@@ -193,7 +189,7 @@ def test_without_the_state_readout_logits_depend_on_the_context_alone() -> None:
     one = untrained()
     network = cast(EncoderDecoder, one.model)
     before = network.output.weight.clone()
-    silenced = replace(SequenceNetwork.of(one, 10), model=without_state_readout(network))
+    silenced = replace(Network.of(one, 10), model=without_state_readout(network))
     trace = next(silenced.traces())
     context = trace.sites["cross"].context[:, :, 0]
     torch.testing.assert_close(trace.logits, context @ before[:, 6:].T)
@@ -219,7 +215,7 @@ def every_sequence(task: SequenceTask) -> Batch:
     )
 
 
-def ideal_network(task: SequenceTask, swapped: bool = False) -> SequenceNetwork:
+def ideal_network(task: SequenceTask, swapped: bool = False) -> Network:
     """Return a network as §3 describes: μ_t round a circle, χ_x a simplex apart from it.
 
     The decoder's states are temporal and meet the encoder's where the output word comes from.
@@ -251,7 +247,7 @@ def ideal_network(task: SequenceTask, swapped: bool = False) -> SequenceNetwork:
     right = torch.nn.functional.one_hot(batch.targets, task.end + 2).double()
     trace = Trace(batch, states, states, decoded, decoded, right, {"cross": site}, False)
 
-    class Ideal(SequenceNetwork):
+    class Ideal(Network):
         def traces(self) -> Iterator[Trace]:
             """Give the one trace, whatever the model."""
             yield trace
@@ -260,15 +256,16 @@ def ideal_network(task: SequenceTask, swapped: bool = False) -> SequenceNetwork:
 
 
 @cache
-def ideal_numbers(task: SequenceTask, swapped: bool = False) -> list[Number]:
-    return numbers(ideal_network(task, swapped))
+def ideal_numbers(task: SequenceTask, swapped: bool = False) -> Numbers:
+    network = ideal_network(task, swapped)
+    return fig2.numbers(network) | components.explained(network, fig2.words(network))
 
 
-def value(found: list[Number], name: str, **axes: Any) -> float:
+def value(found: Numbers, name: str, **axes: Any) -> float:
     [number] = [
-        number.value
-        for number in found
-        if number.name == name and axes.items() <= number.axes.items()
+        number
+        for key, number in found.items()
+        if key.name == name and axes.items() <= dict(key.axes).items()
     ]
     return number
 
@@ -281,7 +278,6 @@ TURNED = Reversed(shortest=LENGTH, longest=LENGTH)
 @pytest.mark.parametrize(
     ("name", "axes", "expected"),
     [
-        ("word_accuracy", {}, 1.0),
         ("temporal_agreement", {}, 1.0),
         ("aligned_steps", {}, 1.0),
         ("delta_share", {"side": "encoder"}, 0.0),
@@ -322,9 +318,9 @@ def test_sorting_by_the_example_is_not_in_line_with_temporal_components() -> Non
 
 
 def test_temporal_attention_is_over_the_real_positions_of_each_sample() -> None:
-    network = SequenceNetwork.of(untrained(), 60)
+    network = Network.of(untrained(), 60)
     trace = next(network.traces())
-    weights, real = network.temporal_weights(trace), trace.batch.input_mask
+    weights, real = temporal_weights(network, trace), trace.batch.input_mask
     assert not real.all()
     assert weights.masked_select(~real[:, None].expand_as(weights)).count_nonzero() == 0
     rows = trace.batch.target_mask
@@ -333,13 +329,13 @@ def test_temporal_attention_is_over_the_real_positions_of_each_sample() -> None:
 
 def test_what_is_lost_without_the_state_readout_is_measured_on_the_same_sequences() -> None:
     one = untrained()
-    found = SequenceNetwork.of(one, 60)
-    drop = value(numbers(found), "accuracy_drop")
+    found = Network.of(one, 60)
+    drop = value(fig2.numbers(found), "accuracy_drop")
     silenced = replace(found, model=without_state_readout(found.model))
     assert drop == pytest.approx(word_accuracy_of(found) - word_accuracy_of(silenced))
 
 
-def word_accuracy_of(network: SequenceNetwork) -> float:
+def word_accuracy_of(network: Network) -> float:
     right, real = zip(
         *(
             (trace.logits.argmax(-1) == trace.batch.targets, trace.batch.target_mask)
@@ -351,7 +347,7 @@ def word_accuracy_of(network: SequenceNetwork) -> float:
 
 
 def test_the_whole_path_of_a_network_without_attention_is_the_encoders_then_the_decoders() -> None:
-    network = SequenceNetwork.of(untrained("ved"), 60)
+    network = Network.of(untrained("ved"), 60)
     encoder, decoder = (path.numpy() for path in network.paths.values())
     path = [*encoder, *decoder]
     adjacent = 0
@@ -359,46 +355,49 @@ def test_the_whole_path_of_a_network_without_attention_is_the_encoders_then_the_
         others = [there for there in range(len(path)) if there != here]
         nearest = min(others, key=lambda there: float(((path[there] - point) ** 2).sum()))
         adjacent += abs(nearest - here) == 1
-    found = numbers(network)
+    found = fig2.numbers(network)
     assert value(found, "adjacent_steps") == pytest.approx(adjacent / len(path))
     to_first = [float(((point - decoder[0]) ** 2).sum()) for point in encoder]
     last = len(encoder) - 1
     assert value(found, "steps_from_last") == last - to_first.index(min(to_first))
 
 
-def test_the_papers_bound_stands_beside_the_explained_variance_of_one_to_one() -> None:
-    rows = rows_of(Wanted(FIXED, "aed", 1), [ideal_numbers(FIXED)])
-    printed = {row.published for row in rows if row.name == "explained_variance"}
-    assert printed == {0.9}
-    assert {row.published for row in rows if row.name != "explained_variance"} == {None}
+def test_the_papers_bound_is_that_of_the_explained_variance_on_one_to_one(tmp_path: Path) -> None:
+    few = {"steps": 2, "sorting_steps": 2, "hidden": 4, "samples": 20, "examples": 4, "seeds": 1}
+    rows = run("aitken/fig2", few, quick=True, device="cpu", jobs=1, out=tmp_path).result.numbers
+    on_one_to_one = {r.published for r in rows if r.dataset.startswith("one-to-one")}
+    assert on_one_to_one == {0.9, None}
+    for one in rows:
+        explained = one.name == "explained_variance" and one.dataset.startswith("one-to-one")
+        assert (one.published == 0.9) is explained
 
 
-def test_a_number_that_no_network_has_is_left_out() -> None:
-    found = [number._replace(value=math.nan) for number in ideal_numbers(FIXED)]
-    assert rows_of(Wanted(FIXED, "aed", 2), [found, found]) == []
-
-
-def test_pictures_are_few_and_rows_of_attention_sum_to_one() -> None:
-    group = Wanted(FIXED, "aed", 1)
-    network = ideal_network(FIXED)
-    assert len(path_rows(group, network)) == 2 * 2 * (LENGTH + 1)
-    for rows in (attention_rows(group, network), example_rows(group, network)):
-        assert len(rows) % (LENGTH + 1) == 0
-        for row in rows:
-            weights = [cast(float, weight) for weight in row.found.values()]
-            assert sum(weights) == pytest.approx(1.0, abs=1e-3)
-            assert row.value == max(weights)
-
-
-def test_a_number_of_several_networks_is_their_mean_with_an_interval() -> None:
-    networks = [numbers(ideal_network(FIXED)) for _ in range(2)]
-    changed = [n._replace(value=n.value - 0.02) for n in networks[1]]
-    rows = rows_of(Wanted(FIXED, "aed", 2), [networks[0], changed])
-    [accuracy] = [row for row in rows if row.name == "word_accuracy"]
-    assert (accuracy.value, accuracy.low, accuracy.high) == pytest.approx((0.99, 0.98, 1.0))
-    assert accuracy.seeds == (0, 1)
-    [solved] = [row for row in rows if row.name == "solved"]
-    assert (solved.value, solved.n) == (0.5, 2)  # 1 and .98 against .99
+def test_pictures_have_every_step_and_rows_of_attention_sum_to_one() -> None:
+    network, group = ideal_network(FIXED), Group(FIXED, "aed", 1)
+    path, plane, *matrices = fig2.planes(group, network)
+    assert isinstance(path, Plane)
+    steps = [(point.group, point.label) for point in path.points]
+    assert steps == [
+        (side, str(step)) for side in ("encoder", "decoder") for step in range(1, LENGTH + 2)
+    ]
+    assert isinstance(plane, Plane)
+    components = [point for point in plane.points if point.group == "component"]
+    assert [point.label for point in components] == ["I1 → O1", "I2 → O2", "I3 → O3"]
+    # The vertices of a triangle about the origin.
+    radii = [math.hypot(point.x, point.y) for point in components]
+    assert radii == pytest.approx([radii[0]] * 3, abs=1e-3)
+    # Readouts along the components end where these do.
+    readouts = [point for point in plane.points if point.group == "readout"]
+    for end, vertex in zip(readouts, components, strict=True):
+        assert (end.x, end.y) == pytest.approx((vertex.x, vertex.y), abs=1e-3)
+    for matrix in (*matrices, *fig2.example(group, network)):
+        assert isinstance(matrix, Matrix)
+        assert len(matrix.rows) == LENGTH + 1
+        for line in matrix.values:
+            assert sum(weight for weight in line if weight is not None) == pytest.approx(
+                1, abs=1e-3
+            )
+    assert [m.axes["of"] for m in matrices if isinstance(m, Matrix)] == ["attention", "temporal"]
 
 
 def row(

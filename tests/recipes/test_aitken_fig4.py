@@ -11,28 +11,27 @@ import pytest
 import torch
 
 from attnscope.claims.decide import Verdict
-from attnscope.claims.pool import Pool
+from attnscope.claims.pool import Decision, Pool
 from attnscope.data.corpus import GrammarTranslation
 from attnscope.data.corpus_writer import write_corpus
 from attnscope.data.parallel_words import ParallelWords, open_words
 from attnscope.errors import UsageError
 from attnscope.models.encoder_decoder import EncoderDecoder
-from attnscope.recipes.aitken import fig4, fig4_measure, fig5
-from attnscope.recipes.aitken.fig4_claims import offset_on_text, translation_terms
-from attnscope.recipes.aitken.fig4_measure import (
-    common_words,
-    dictionary_numbers,
-    example_numbers,
-    length_excess,
-    offset_numbers,
-    term_numbers,
-    variance_numbers,
+from attnscope.recipes.aitken import fig4, fig5
+from attnscope.recipes.aitken.measures import components, dictionary, offsets
+from attnscope.recipes.aitken.measures.dictionary import context_readout
+from attnscope.recipes.aitken.measures.terms import TERM_NAMES
+from attnscope.recipes.aitken.networks import Network
+from attnscope.recipes.aitken.translation import (
+    long_sentences,
+    measure_text,
+    network_of,
+    translator,
 )
-from attnscope.recipes.aitken.fig4_units import Translator, translator
-from attnscope.recipes.aitken.fig5_measure import TERM_NAMES
-from attnscope.recipes.aitken.groups import key
-from attnscope.recipes.aitken.units import ArchitectureName, context_readout
+from attnscope.recipes.aitken.units import ArchitectureName, Group
+from attnscope.recipes.kit.sheet import number as key
 from attnscope.recipes.recipe import Lab
+from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import read_settings
 from attnscope.runs.unit import UnitFolder
@@ -42,6 +41,7 @@ from attnscope.training.trained_unit import TrainedUnit
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
 GRAMMAR = GrammarTranslation()
+CLAIMS = fig4.CLAIMS | fig5.CLAIMS
 
 
 def config(**settings: Any) -> fig4.Config:
@@ -57,13 +57,13 @@ def trained(model: ArchitectureName, source: Any = GRAMMAR, **settings: Any) -> 
     return found
 
 
-def untrained(model: ArchitectureName, source: Any = GRAMMAR, **settings: Any) -> Translator:
+def untrained(model: ArchitectureName, source: Any = GRAMMAR, **settings: Any) -> Network:
     """Return its network."""
-    return Translator.of(trained(model, source, **settings), 120)
+    return network_of(trained(model, source, **settings), 120)
 
 
 @cache
-def network(model: ArchitectureName) -> Translator:
+def network(model: ArchitectureName) -> Network:
     return untrained(model)
 
 
@@ -105,7 +105,7 @@ def test_pairs_are_read_from_the_command_line() -> None:
 
 
 def test_terms_are_those_of_sentences_with_enough_tokens_on_both_sides() -> None:
-    found = [trace.batch for trace in network("aed").of_sentences(10).traces()]
+    found = [trace.batch for trace in long_sentences(network("aed"), 10).traces()]
     lengths = [(int(i) - 1, int(o) - 1) for b in found for i, o in _lengths(b)]
     every = [(int(i) - 1, int(o) - 1) for i, o in _lengths(network("aed").sequences)]
     assert lengths == [pair for pair in every if min(pair) >= 10]
@@ -118,7 +118,7 @@ def _lengths(batch: Any) -> list[tuple[Any, Any]]:
 
 
 def test_the_network_is_analysed_on_its_own_words() -> None:
-    own, right = network("aed"), Translator.of(trained("aed"), 120, "on")
+    own, right = network("aed"), network_of(trained("aed"), 120, "on")
     read = next(own.traces()).batch.decoder_inputs
     assert not read.equal(next(right.traces()).batch.decoder_inputs)
     assert read[:, 1:].equal(next(own.traces()).logits.argmax(-1)[:, :-1])
@@ -126,11 +126,11 @@ def test_the_network_is_analysed_on_its_own_words() -> None:
 
 def test_accuracy_is_of_all_words_up_to_the_end() -> None:
     right = total = 0
-    for trace in Translator.of(trained("aed"), 120, "on").traces():
+    for trace in network_of(trained("aed"), 120, "on").traces():
         mask = trace.batch.target_mask
         right += int((trace.logits.argmax(-1) == trace.batch.targets)[mask].sum())
         total += int(mask.sum())
-    assert Translator.of(trained("aed"), 120, "on").accuracy == pytest.approx(right / total)
+    assert network_of(trained("aed"), 120, "on").accuracy == pytest.approx(right / total)
 
 
 # Figure 5 shows them again.
@@ -141,7 +141,7 @@ def test_figure_5_has_the_networks_of_figure_4() -> None:
 
 
 def test_figure_5_has_all_that_its_claims_ask_of_a_translation() -> None:
-    found = fig5._text_numbers(trained("ao"), config())
+    found, lines = measure_text(network("ao"), 10)
     for wanted in (
         key("offset_change", of="maximum"),
         key("width_change"),
@@ -149,9 +149,9 @@ def test_figure_5_has_all_that_its_claims_ask_of_a_translation() -> None:
         key("variance_drop"),
         key("attention_similarity"),
         key("term_share", form="raw", term="muD.muE"),
-        key("temporal_profile", step=1, offset=0),
     ):
         assert wanted in found
+    assert key("peak_offset") in lines
 
 
 # Numbers.
@@ -159,29 +159,21 @@ def test_figure_5_has_all_that_its_claims_ask_of_a_translation() -> None:
 
 @pytest.mark.parametrize("model", ["aed", "ao"])
 def test_nine_shares_sum_to_one_and_gaps_are_taken_of_them(model: ArchitectureName) -> None:
-    found = term_numbers(network(model), 10)
+    found, lines = measure_text(network(model), 10)
     for form in ("raw", "centred"):
         shares = [found[key("term_share", form=form, term=term)] for term in TERM_NAMES]
         assert sum(shares) == pytest.approx(1)
         assert found[key("largest_share", form=form)] == max(shares)
-    at = {
-        step: [found[key("term_share_at", term=term, step=step)] for term in TERM_NAMES]
-        for step in range(1, 12)
-    }
-    assert all(sum(shares) == pytest.approx(1) for shares in at.values())
+    at = torch.stack([lines[key("term_share_at", term=term)].y for term in TERM_NAMES])
+    assert torch.allclose(at.sum(0), torch.ones(at.shape[1]).double())
     for step in (1, 2, 3):
         gap = found[key("early_gap", form="raw", step=step)]
-        assert gap == pytest.approx(at[step][0] - max(at[step][1:]))
-    steps = [k.axes[-1][1] for k in found if k.name == "term_share_at"]
-    late = [
-        found[key("term_share_at", term=TERM_NAMES[0], step=s)] for s in range(8, max(steps) + 1)
-    ]
-    early = [at[step][0] for step in (1, 2, 3)]
-    expected = sum(late) / len(late) - sum(early) / 3
+        assert gap == pytest.approx(float(at[0, step - 1] - at[1:, step - 1].max()))
+    expected = float(at[0, 7:].mean() - at[0, :3].mean())
     assert found[key("late_difference", form="raw")] == pytest.approx(expected)
 
 
-def test_offsets_of_a_known_attention(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offsets_of_a_known_attention() -> None:
     """Six steps: on the diagonal at first, two behind and spread over three places at last."""
     attention = torch.eye(6, dtype=torch.float64)
     attention[4:] = 0
@@ -189,12 +181,16 @@ def test_offsets_of_a_known_attention(monkeypatch: pytest.MonkeyPatch) -> None:
     attention[5, 2:5] = attention[4, 1:4]
     # A step past the last input position cannot be on the diagonal.
     beyond = torch.eye(6, dtype=torch.float64)[[0]]
-    monkeypatch.setattr(
-        fig4_measure, "temporal_attention", lambda _: torch.cat([attention, beyond])
-    )
-    found = offset_numbers(network("aed"))
-    assert [found[key("peak_offset", step=s)] for s in range(1, 7)] == [0, 0, 0, 0, -2, -2]
-    assert key("peak_offset", step=7) not in found
+
+    class Known(Network):
+        def temporal_attention(self, head: int = 0) -> torch.Tensor:
+            """Return the attention above."""
+            return torch.cat([attention, beyond])
+
+    one = network("aed")
+    lines = offsets.by_step(Known(one.model, one.source, one.sequences))
+    assert lines[key("peak_offset")].y.tolist() == [0, 0, 0, 0, -2, -2]
+    found = offsets.changes(lines)
     assert found[key("offset_change", of="maximum")] == -2
     assert found[key("offset_change", of="mean")] == pytest.approx(-2)
     assert found[key("width_change")] == pytest.approx(0.5**0.5)
@@ -209,42 +205,49 @@ def test_a_word_that_always_stands_in_one_place_has_no_say_in_the_variance(tmp_p
     folder = write_corpus(tmp_path / "mine", rows, languages=("a", "b"), validation=0.5)
     source = open_words(folder, types=4)
     still = untrained("ao", source, room=6)
-    found = variance_numbers(still)
+    found = components.variance_drop(still) | components.variance_words(still)
     # "pad" and "walk"; "first" does not move, and the rest is rare.
     assert found[key("variance_words")] == 2
     # Without recurrence a word's state is a function of its place: only μ varies within a place.
     assert 0 < found[key("variance_drop")] <= 1
 
 
+def dictionary_of(one: Network, settings: fig4.Config) -> tuple[dict[Any, Any], Matrix]:
+    """Return the share and the alignments of the asked words, and all products."""
+    *rows, products = fig4.dictionary_rows(Group(GRAMMAR, "ao", 1).sheet([0]), [one], settings)
+    assert isinstance(products, Matrix)
+    found = {row.axes.get("output", row.name): row.value for row in rows if hasattr(row, "value")}
+    return found, products
+
+
 def test_readouts_made_of_the_input_components_are_a_dictionary() -> None:
     one = untrained("ao", hidden=48)
     settings = config(dictionary="teacher=Lehrer,child=Kind,has=hat")
-    common = common_words(
-        GRAMMAR.input_words, [e.inputs for e in GRAMMAR.training_examples], settings.common
-    )
-    components = one.states.encoder.words(torch.tensor(common))
-    duals = torch.linalg.pinv(components).mT.float()  # each times its own component is 1, else 0
+    common = dictionary.common_words(GRAMMAR, "inputs", settings.common)
+    vectors = one.states.encoder.words(torch.tensor(common))
+    duals = torch.linalg.pinv(vectors).mT.float()  # each times its own component is 1, else 0
     place = {GRAMMAR.input_words.words[word]: number for number, word in enumerate(common)}
     weight = one.model.output.weight
     for output, word in settings.dictionary:
         weight[GRAMMAR.output_words.id(output)] = duals[place[word]]
-    found = dictionary_numbers(one, settings)
-    assert found[key("dictionary")] == 1
+    found, products = dictionary_of(one, settings)
+    assert found["dictionary"] == 1
+    assert set(products.columns) == set(place)
     for output, word in settings.dictionary:
-        row = {w: found[key("readout_product", output=output, input=w)] for w in place}
-        assert row[word] == pytest.approx(1, abs=1e-3)
-        assert all(abs(value) < 1e-3 for other, value in row.items() if other != word)
+        line = dict(
+            zip(products.columns, products.values[products.rows.index(output)], strict=True)
+        )
+        assert line.pop(word) == pytest.approx(1, abs=1e-3)
+        assert list(line.values()) == pytest.approx([0] * len(line), abs=1e-3)
     weight[GRAMMAR.output_words.id("has")] = duals[place["das"]]
-    found = dictionary_numbers(one, settings)
-    assert found[key("dictionary")] == pytest.approx(2 / 3)
-    assert found[key("readout_aligns", output="has")] == 0
+    found, _ = dictionary_of(one, settings)
+    assert found["dictionary"] == pytest.approx(2 / 3)
+    assert found["has"] == 0
 
 
 def test_what_a_corpus_does_not_have_is_not_asked_and_gives_no_share() -> None:
-    found = dictionary_numbers(network("ao"), config(dictionary="la=the,has=hat"))
-    assert key("readout_aligns", output="has") in found
-    assert key("readout_aligns", output="la") not in found
-    assert key("dictionary") not in found
+    found, _ = dictionary_of(network("ao"), config(dictionary="la=the,has=hat"))
+    assert set(found) == {"has"}
 
 
 def test_of_attention_and_state_the_readout_of_the_context_is_taken() -> None:
@@ -252,33 +255,35 @@ def test_of_attention_and_state_the_readout_of_the_context_is_taken() -> None:
     assert context_readout(model).equal(model.output.weight[:, model.output.weight.shape[1] // 2 :])
 
 
-def test_the_most_common_words_come_first_without_boundaries() -> None:
-    words = GRAMMAR.output_words
-    rows = [words.encode(["<bos>", "the", "a", "the", "<eos>"]), words.encode(["has", "a", "the"])]
-    found = common_words(words, rows, 5)
-    assert [words.words[index] for index in found] == ["the", "a", "has"]
-    assert common_words(words, rows, 1) == [words.id("the")]
+def test_the_most_common_words_come_first_without_boundaries(tmp_path: Path) -> None:
+    rows = [(f"a{n} a{n}", "the a the") for n in range(20)] + [("b b", "has a the")] * 20
+    source = open_words(write_corpus(tmp_path / "mine", rows, languages=("x", "y")))
+    words = source.output_words.words
+    found = dictionary.common_words(source, "targets", 5)
+    assert [words[index] for index in found] == ["the", "a", "has"]
+    assert dictionary.common_words(source, "targets", 1) == found[:1]
 
 
-def test_outputs_longer_than_inputs_are_told_in_tokens_without_the_end(tmp_path: Path) -> None:
+def test_outputs_longer_than_inputs_are_counted_in_tokens_without_the_end(tmp_path: Path) -> None:
     rows = [(f"a{n} b c d e", f"x{n} y z v w u") for n in range(40)]
     source = open_words(write_corpus(tmp_path / "mine", rows, languages=("a", "b")))
     assert isinstance(source, ParallelWords)
-    excess = length_excess(source)
+    excess = fig4.length_excess(source)
     assert (excess.value, excess.low, excess.high) == pytest.approx((0.2, 0.2, 0.2))
 
 
 def test_the_example_is_the_given_sentence_and_what_the_network_writes() -> None:
-    found = example_numbers(network("aed"), "das Kind lacht .")
-    said = {
-        side: [dict(k.axes)["word"] for k in found if k.name == "example" and k.axes[0][1] == side]
-        for side in ("input", "output")
-    }
-    assert said["input"] == ["das", "Kind", "lacht", ".", "<eos>"]
-    assert said["output"]
-    assert "<eos>" not in said["output"][:-1]
-    cells = [dict(k.axes) for k in found if k.name == "attention"]
-    assert {cell["out"] for cell in cells} == set(range(len(said["output"])))
+    example, path, temporal = fig4.shown(
+        Group(GRAMMAR, "aed", 1), network("aed"), "das Kind lacht ."
+    )
+    assert isinstance(example, Matrix)
+    assert example.columns == ("das", "Kind", "lacht", ".", "<eos>")
+    assert example.rows
+    assert "<eos>" not in example.rows[:-1]
+    for line in example.values:
+        assert sum(weight or 0.0 for weight in line) == pytest.approx(1, abs=1e-3)
+    assert isinstance(path, Plane)
+    assert isinstance(temporal, Matrix)
 
 
 # A corpus of one's own.
@@ -297,7 +302,7 @@ def test_a_folder_of_ones_own_is_translated(tmp_path: Path) -> None:
     with Workers(tmp_path / "runs") as workers:
         rows_of_it = fig4.measure(settings, Lab(workers))
     assert settings.part == "mine"
-    assert {row.dataset for row in rows_of_it} == {"mine"}
+    assert {record.dataset for record in rows_of_it} == {"mine"}
     assert {row.axes["model"] for row in rows_of_it if row.name == "term_share"} == {"aed", "ao"}
 
 
@@ -350,13 +355,17 @@ def pool(rows: list[Measurement]) -> Pool:
     return Pool((result,))
 
 
+def decide(claim: str, rows: list[Measurement]) -> Decision:
+    return CLAIMS[f"aitken.{claim}"](pool(rows))
+
+
 def changed(value: float, keep: Callable[[Measurement], bool]) -> list[Measurement]:
     update = {"value": value, "low": value - 0.01, "high": value + 0.01}
     return [one.model_copy(update=update) if keep(one) else one for one in as_claimed()]
 
 
 def test_translation_terms_hold_where_none_dominates_and_time_matters_early() -> None:
-    decision = translation_terms(pool(as_claimed()))
+    decision = decide("translation-terms", as_claimed())
     assert decision.verdict is HOLDS
     assert "ParaCrawl" in decision.deviation
 
@@ -374,23 +383,23 @@ def test_translation_terms_fail_with_any_part(name: str, model: str, value: floa
         value,
         lambda one: (one.name, one.axes["model"], one.axes["form"]) == (name, model, "raw"),
     )
-    assert translation_terms(pool(rows)).verdict is FAILS
+    assert decide("translation-terms", rows).verdict is FAILS
 
 
 @pytest.mark.parametrize("step", [1, 2, 3])
 def test_time_must_be_the_largest_term_at_each_early_step(step: int) -> None:
     rows = changed(-0.1, lambda one: one.name == "early_gap" and one.axes.get("step") == step)
-    assert translation_terms(pool(rows)).verdict is FAILS
+    assert decide("translation-terms", rows).verdict is FAILS
     unclear = changed(0.0, lambda one: one.name == "early_gap" and one.axes.get("step") == step)
-    assert translation_terms(pool(unclear)).verdict is UNDECIDED
+    assert decide("translation-terms", unclear).verdict is UNDECIDED
 
 
 def test_translation_terms_need_three_seeds_of_english_and_french() -> None:
-    assert translation_terms(pool(as_claimed(2))).verdict is UNDECIDED
+    assert decide("translation-terms", as_claimed(2)).verdict is UNDECIDED
     german = [one.model_copy(update={"dataset": "tatoeba-de-en"}) for one in as_claimed()]
-    assert translation_terms(pool(german)).verdict is UNDECIDED
+    assert decide("translation-terms", german).verdict is UNDECIDED
     short = [one for one in as_claimed() if one.name != "late_difference"]
-    assert translation_terms(pool(short)).verdict is UNDECIDED
+    assert decide("translation-terms", short).verdict is UNDECIDED
 
 
 def test_the_offset_drifts_widens_and_leaves_the_diagonal() -> None:
@@ -404,10 +413,18 @@ def test_the_offset_drifts_widens_and_leaves_the_diagonal() -> None:
             row("diagonal_change", model, 0.2),
         )
     ]
-    assert offset_on_text(pool(rows))[0] is HOLDS
+    escan = {"dataset": "escan"}
+    good = [
+        row(name, model, value, line="code").model_copy(update=escan)
+        for model in ("aed", "ao")
+        for name, value in (("offset_spearman", 0.9), ("offset_error", 0.5))
+    ]
+    assert decide("offset", [*good, *rows]).verdict is HOLDS
     for place in (0, 2, 3):
-        value = -(rows[place].value or 0.0)
+        value = -rows[place].number
         update = {"value": value, "low": value - 0.01, "high": value + 0.01}
         other = [*rows[:place], rows[place].model_copy(update=update), *rows[place + 1 :]]
-        assert offset_on_text(pool(other))[0] is FAILS
-    assert offset_on_text(pool(rows[:4]))[0] is UNDECIDED
+        assert decide("offset", [*good, *other]).verdict is FAILS
+        # Networks on eSCAN come first.
+        assert decide("offset", other).verdict is UNDECIDED
+    assert decide("offset", [*good, *rows[:4]]).verdict is UNDECIDED

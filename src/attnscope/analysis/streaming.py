@@ -6,8 +6,9 @@ the result needs. `Ratio` keeps two numbers per example, enough for intervals ov
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -55,11 +56,12 @@ def mean_of(values: Float[Tensor, "batch *any"]) -> Ratio:
 
 
 Measure = Callable[[Trace], Ratio]
+Key = TypeVar("Key", bound=Hashable)
 
 
-def collect(traces: Iterable[Trace], measures: Mapping[str, Measure]) -> dict[str, Ratio]:
+def collect(traces: Iterable[Trace], measures: Mapping[Key, Measure]) -> dict[Key, Ratio]:
     """Take several measures of the same forward passes, in one pass."""
-    found: dict[str, list[Ratio]] = {name: [] for name in measures}
+    found: dict[Key, list[Ratio]] = {name: [] for name in measures}
     for trace in traces:
         for name, measure in measures.items():
             ratio = measure(trace)

@@ -38,7 +38,7 @@ from attnscope.data.known import GENERATED, definitions
 from attnscope.runs.result import Measurement
 
 Given = Mapping[str, Any]
-"""Values of axes, of ``name``, ``dataset`` and ``split``; a tuple gives several choices."""
+"""Values of axes, ``name``, ``dataset`` and ``split``: one, a tuple of choices, or a predicate."""
 
 Rule = Callable[..., Verdict]
 Bound = float | Callable[[Measurement], float]
@@ -88,6 +88,7 @@ class Cell:
 
 
 Check = Callable[[Cell], Finding]
+Predicate = Callable[[Pool], Decision]
 
 
 @dataclass(frozen=True)
@@ -187,15 +188,13 @@ class Part:
 
     def __call__(self, cell: Cell) -> Finding:
         """Apply the rule to a cell."""
-        if any(cell.given.get(axis) not in _choices(value) for axis, value in self.only.items()):
+        if not all(_agrees(cell.given.get(axis), value) for axis, value in self.only.items()):
             return Finding(None, {})
         if not self.each:
             return self._decided(cell, self.says, self.given)
-        values = dict.fromkeys(
-            _known(row)[self.each]
-            for name in self._names
-            for row in cell.select(name, **self.given)
-        )
+        rows = [row for name in self._names for row in cell.select(name, **self.given)]
+        known = [_known(row) for row in rows]
+        values = dict.fromkeys(axes[self.each] for axes in known if self.each in axes)
         if not values and self.rule is not None:
             raise NotMeasured(self._names[0])
         labels = {value: f"{self.says} {value}".strip() for value in values}
@@ -342,6 +341,26 @@ class Claim:
         return self.deviation(pool, list(datasets))
 
 
+def several(claims: Mapping[str, Predicate]) -> Predicate:
+    """Return the claim that several claims make together, each about cells of its own.
+
+    All of them must hold. One that lacks what it needs leaves the whole undecided, unless another
+    fails; evidence and notes are kept under the names given here.
+    """
+
+    def decide(pool: Pool) -> Decision:
+        parts = {name: claim(pool) for name, claim in claims.items()}
+        notes = [f"{name}: {part.note}" for name, part in parts.items() if part.note]
+        return Decision(
+            all_of([part.verdict for part in parts.values()]),
+            {name: dict(part.evidence) for name, part in parts.items() if part.evidence},
+            "; ".join(dict.fromkeys(part.deviation for part in parts.values() if part.deviation)),
+            "; ".join(notes),
+        )
+
+    return decide
+
+
 def corpus_deviations(datasets: Collection[str], *others: str) -> str:
     """Return how known corpora differ from the paper's, and other deviations after them."""
     known = definitions()
@@ -358,15 +377,18 @@ def least(settings: type[BaseModel], *names: str) -> dict[str, float]:
 def fits(row: Measurement, given: Given) -> bool:
     """Say whether a measurement's axes, data set and split are as given."""
     known = _known(row)
-    return all(value is None or known.get(axis) in _choices(value) for axis, value in given.items())
+    return all(_agrees(known.get(axis), value) for axis, value in given.items())
 
 
 def _known(row: Measurement) -> dict[str, Any]:
     return {"name": row.name, "dataset": row.dataset, "split": row.split, **row.axes}
 
 
-def _choices(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)
+def _agrees(found: Any, wanted: Any) -> bool:
+    """Say whether an axis is as given; None is anything."""
+    if callable(wanted):
+        return found is not None and bool(wanted(found))
+    return wanted is None or found in (wanted if isinstance(wanted, tuple) else (wanted,))
 
 
 def _label(key: Sequence[Any]) -> str:

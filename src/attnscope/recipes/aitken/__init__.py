@@ -53,6 +53,6 @@ RECIPES = (
         "nothing",
         90,
         4,
-        f"{_HERE}.beyond",
+        "attnscope.recipes.extra.beyond",
     ),
 )

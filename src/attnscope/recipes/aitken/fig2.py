@@ -1,42 +1,57 @@
 """Figure 2: how VED, AED and AO solve one-to-one translation, reversed and sorted (§3).
 
 All networks are analysed on fresh sequences and on their own words. Reversed sequences have one
-length: where an output word comes from would else depend on the length, which a network without
+length: the source of an output word otherwise depends on the length, which a network without
 recurrence cannot know; both kinds are trained with varying lengths too, and reported. Sizes of
 sorting are not the paper's, which gives none.
+
+Where the paper sets the attention of temporal components into a corner of their path, it is a
+panel here, next to the mean attention.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
+import torch
 from pydantic import BeforeValidator, Field, field_validator
 
+from attnscope.claims.published import published_value
 from attnscope.data.sequence_tasks import OneToOne, Reversed, SequenceTask, Sorting
 from attnscope.data.source import Source
 from attnscope.errors import suggestion
+from attnscope.figures.charts import Axis, beside
+from attnscope.figures.palette import WORDS
+from attnscope.recipes.aitken import pictures
 from attnscope.recipes.aitken.fig2_claims import CLAIMS
-from attnscope.recipes.aitken.fig2_measure import numbers, of_attention, rows_of
-from attnscope.recipes.aitken.fig2_network import Picture, SequenceNetwork
-from attnscope.recipes.aitken.fig2_pictures import (
-    attention_rows,
-    example_rows,
-    path_rows,
-    word_rows,
-)
-from attnscope.recipes.aitken.groups import Wanted
-from attnscope.recipes.aitken.units import KINDS, AitkenConfig, ArchitectureName
+from attnscope.recipes.aitken.measures import Numbers, attention, components, dictionary, terms
+from attnscope.recipes.aitken.networks import Network
+from attnscope.recipes.aitken.panels import matrix_panel, path_panel, plane_panel, term_symbols
+from attnscope.recipes.aitken.units import KINDS, AitkenConfig, ArchitectureName, Group
+from attnscope.recipes.kit.plots import dots
+from attnscope.recipes.kit.sheet import Sheet, number
+from attnscope.recipes.options import several
 from attnscope.recipes.recipe import Charts, Lab, Logged
+from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
 
 __all__ = ["CLAIMS", "HEADLINE", "QUICK", "Config", "draw", "measure"]
 
+Records = list[Measurement | Matrix | Plane]
+Shown = Callable[[Group, Network], Iterator[Matrix | Plane]]
 
-def _several(value: Any) -> Any:
-    """Read ``a,b`` from the command line as two values, and nothing as none."""
-    return tuple(filter(None, value.split(","))) if isinstance(value, str) else value
+# Word accuracy at which one-to-one translation counts as solved (aitken.one-to-one).
+ONE_TO_ONE_SOLVED = 0.99
+BOUNDARY = "boundary"
+_CLOUD = 6  # input-delta components of a word and a side
+# Fig. 2h: terms whose attention is shown for an example of sorting.
+EXAMPLE_TERMS = {
+    "temporal": ("temporal", "temporal"),
+    "chiD.deltahE": ("word", "delta"),
+    "deltahD.chiE": ("delta", "word"),
+}
 
 
 class Config(AitkenConfig):
@@ -51,12 +66,13 @@ class Config(AitkenConfig):
     sorted_longest: int = Field(8, ge=2)
     sorting_steps: int = Field(6000, ge=1)
     # Other networks on one-to-one: lstm, ugrnn, learned, non-gated; nothing leaves them out.
-    cells: Annotated[tuple[str, ...], BeforeValidator(_several)] = tuple(KINDS)
+    cells: Annotated[tuple[str, ...], BeforeValidator(several)] = tuple(KINDS)
     cell_seeds: int = Field(3, ge=1)
 
     @field_validator("cells", mode="after")
     @classmethod
     def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        names = tuple(filter(None, names))
         for name in names:
             if name not in KINDS:
                 raise ValueError(f"no kind of network {name!r}; {suggestion(name, KINDS)}")
@@ -85,66 +101,216 @@ QUICK = {
 HEADLINE = ("word_accuracy", "temporal_agreement", "delta_share", "dictionary")
 
 
-def wanted(config: Config) -> list[tuple[Wanted, tuple[Picture, ...]]]:
-    """Return all networks, those that differ in their seed together, and what is drawn of them."""
+def groups(config: Config) -> dict[Group, Shown | None]:
+    """Return all networks, and the pictures of the first one of each seed where it has some."""
     lengths = {"shortest": config.shortest, "longest": config.longest}
     sorted_lengths = {"shortest": config.sorted_shortest, "longest": config.sorted_longest}
     simple = OneToOne(**lengths)
     letters = Sorting(letters=config.letters, **sorted_lengths)
     repeated = Sorting(letters=config.letters, drawn="repeated", **sorted_lengths)
-    # Of the others numbers are enough.
-    planes: tuple[Picture, ...] = (path_rows, word_rows, attention_rows)
-    tasks: list[tuple[SequenceTask, tuple[ArchitectureName, ...], tuple[Picture, ...]]] = [
+    tasks: list[tuple[SequenceTask, tuple[ArchitectureName, ...], Shown | None]] = [
         (simple, ("aed", "ao", "ved"), planes),
-        (OneToOne(words=5, **lengths), ("aed", "ao"), ()),
+        (OneToOne(words=5, **lengths), ("aed", "ao"), None),
         (Reversed(shortest=config.longest, longest=config.longest), ("aed", "ao"), planes),
-        (Reversed(**lengths), ("aed", "ao"), ()),
-        (letters, ("aed",), (example_rows,)),
-        (letters, ("ao", "ved"), ()),
-        (repeated, ("aed",), ()),
+        (Reversed(**lengths), ("aed", "ao"), None),
+        (letters, ("aed",), example),
+        (letters, ("ao", "ved"), None),
+        (repeated, ("aed",), None),
     ]
-    usual = [
-        (Wanted(task, model, config.seeds), pictures)
-        for task, models, pictures in tasks
-        for model in models
-    ]
-    others: list[tuple[Wanted, tuple[Picture, ...]]] = [
-        (Wanted(simple, model, config.cell_seeds, kind.cell, kind.attention), ())
-        for kind in (KINDS[name] for name in config.cells)
-        for model in kind.architectures
-    ]
-    return usual + others
+    found: dict[Group, Shown | None] = {}
+    for task, models, shown in tasks:
+        found |= {Group(task, model, config.seeds): shown for model in models}
+    for kind in (KINDS[name] for name in config.cells):
+        for model in kind.architectures:
+            found[Group(simple, model, config.cell_seeds, kind.cell, kind.attention)] = None
+    return found
 
 
-def measure(config: Config, lab: Lab) -> list[Measurement]:
-    """Train all networks and take them apart."""
-    groups = wanted(config)
-    units = [unit for group, _ in groups for unit in group.units(config)]
-    trained = iter(lab.train(units, "synthetic tasks"))
-    rows: list[Measurement] = []
-    for group, pictures in groups:
-        members = islice(trained, group.seeds)
-        networks = [SequenceNetwork.of(member, config.samples) for member in members]
-        rows += rows_of(group, [numbers(network) for network in networks])
-        rows += [row for picture in pictures for row in picture(group, networks[0])]
-        rows += _rows_by_length(group, networks)
+def measure(config: Config, lab: Lab) -> Records:
+    """Train all networks and decompose them."""
+    shown = groups(config)
+    units = {group: group.units(config) for group in shown}
+    rows: Records = []
+    for group, members in lab.train(units, "synthetic tasks").items():
+        networks = [Network.of(member, config.samples) for member in members]
+        sheet = group.sheet([network.seed for network in networks])
+        rows += _accuracies(sheet, [network.accuracy for network in networks])
+        rows += sheet.over_seeds([numbers(network) for network in networks])
+        explained = [components.explained(network, words(network)) for network in networks]
+        rows += sheet.over_seeds(explained, published=_explained_in_print(group))
+        picture = shown[group]
+        rows += picture(group, networks[0]) if picture else ()
+        rows += _by_length(group, networks)
     return rows
 
 
-def _rows_by_length(group: Wanted, networks: Sequence[SequenceNetwork]) -> list[Measurement]:
-    """Return what reversed sequences of one length show, whose components are then their own."""
+def _accuracies(sheet: Sheet, values: Sequence[float]) -> list[Measurement]:
+    solved = sum(value >= ONE_TO_ONE_SOLVED for value in values)
+    return [sheet.mean("word_accuracy", values), sheet.rate("solved", solved, len(values))]
+
+
+def words(network: Network) -> torch.Tensor:
+    """Return the words of the task without EOS; on both sides they have the same ids."""
+    return torch.arange(_task(network).end)
+
+
+def _task(network: Network) -> SequenceTask:
+    assert isinstance(network.source, SequenceTask)
+    return network.source
+
+
+def numbers(network: Network) -> Numbers:
+    """Return the numbers of a network; which ones there are depends on its architecture alone."""
+    found = (
+        components.of_states(network, "delta_share", "input_delta_size", "orthogonality")
+        | components.cross_angles(network)
+        | components.circles(network)
+        | components.simplex(network, words(network))
+    )
+    if not network.attends:
+        return found | components.whole_path(network)
+    shares = terms.shares_of(network)
+    return (
+        found
+        | of_attention(network)
+        | of_readout(network)
+        | terms.nine(network, shares)
+        | terms.sorting_lead(network, shares)
+    )
+
+
+def of_attention(network: Network) -> Numbers:
+    """Return what temporal components alone give of attention, and how both lie to the gold."""
+    return attention.agreement(network) | attention.in_line(network) | attention.gold_mass(network)
+
+
+def of_readout(network: Network) -> Numbers:
+    """Return the readout as a dictionary, and for AED what its decoder half is worth."""
+    model, seen = network.model, network.states.encoder.seen.nonzero()[:, 0]
+    best = dictionary.raised_most(dictionary.linear_effects(network, seen), seen)
+    pairs = dictionary.pairs_of(network.source)
+    found = {number("dictionary"): dictionary.share_right(best, pairs)}
+    if model.output.weight.shape[1] > dictionary.context_readout(model).shape[1]:
+        silenced = replace(network, model=dictionary.without_state_readout(model))
+        halves = model.output.weight.detach().chunk(2, 1)
+        drop = network.accuracy - silenced.accuracy
+        found[number("accuracy_drop", without="state readout")] = drop
+        found[number("readout_norms")] = float(halves[1].norm() / halves[0].norm())
+    return found
+
+
+def _explained_in_print(group: Group) -> float | None:
+    """Return the paper's share, a lower bound for all its plots of one-to-one (footnote 4)."""
+    if not group.task.dataset.startswith("one-to-one"):
+        return None
+    percent = published_value("aitken", "text-s3", "one-to-one", "variance_explained(PCs)")
+    return None if percent is None else percent / 100
+
+
+def _by_length(group: Group, networks: Sequence[Network]) -> list[Measurement]:
+    """Return the attention on reversed sequences of one length, whose components are their own."""
     task = group.task
     if not isinstance(task, Reversed) or task.shortest == task.longest:
         return []
     rows: list[Measurement] = []
     for length in networks[0].sequences.target_lengths.unique().tolist():
-        found = [of_attention(network.of_length(length)) for network in networks]
-        rows += rows_of(group, found, {"length": length})
+        chosen = [network.only(network.sequences.target_lengths == length) for network in networks]
+        sheet = group.sheet([network.seed for network in networks])
+        sheet = replace(sheet, axes={**sheet.axes, "length": length})
+        rows += sheet.over_seeds([of_attention(network) for network in chosen])
     return rows
+
+
+def planes(group: Group, network: Network) -> Iterator[Matrix | Plane]:
+    """Yield temporal paths, input components, and the mean attention where there is one."""
+    names = [_word(network, word) for word in range(len(network.source.output_words))]
+    clouds = [
+        *pictures.clouds_of(network, "encoder", "state", names, _CLOUD, evenly=True),
+        *pictures.clouds_of(network, "decoder", "decoder state", names, _CLOUD, evenly=True),
+    ]
+    ids = words(network)
+    outputs = [names[word] for word in ids]
+    yield pictures.path(network, group.axes, network.paths)
+    yield pictures.input_plane(
+        network, group.axes, ids, outputs, clouds, names=names, from_mean=True
+    )
+    for of, mean in attention.mean_attention(network).items() if network.attends else ():
+        yield pictures.matrix("mean_attention", network, {**group.axes, "of": of}, mean)
+
+
+def _word(network: Network, word: int) -> str:
+    if word >= _task(network).end:
+        return BOUNDARY
+    inputs, outputs = _task(network).pairs[word]
+    return inputs if inputs == outputs else f"{inputs} → {outputs}"
+
+
+def example(group: Group, network: Network) -> Iterator[Matrix]:
+    """Yield the attention of one of the longest sequences, and that of some of its terms."""
+    trace = next(network.traces())
+    row = int(trace.batch.target_lengths.argmax())
+    batch = trace.batch.rows(slice(row, row + 1)).trimmed()
+    labels = {
+        "inputs": network.source.input_words.decode(batch.inputs[0].tolist()),
+        "outputs": network.source.output_words.decode(batch.targets[0].tolist()),
+    }
+    found = attention.example_of_terms(network, trace, row, EXAMPLE_TERMS)
+    for of, weights in found.items():
+        axes = {**group.axes, "of": of}
+        yield pictures.matrix("example_attention", network, axes, weights, **labels)
+
+
+PANELS = {
+    ("one-to-one-3", "aed"): "AED",
+    ("one-to-one-3", "ao"): "AO",
+    ("reversed-3", "aed"): "AED, reversed",
+    ("reversed-3", "ao"): "AO, reversed",
+    # Last, since it has no attention to show.
+    ("one-to-one-3", "ved"): "VED",
+}
+_MEANS = {"temporal": "softmax(μ·μ)", "attention": "mean attention"}
+# Clockwise from the top left, as in Fig. 2h.
+_EXAMPLES = {
+    "attention": "full attention, h·h",
+    "temporal": "μ·μ alone",
+    "deltahD.chiE": "Δh·χ alone",
+    "chiD.deltahE": "χ·Δh alone",
+}
 
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw paths, input components and attention of each network, and sorting's example."""
-    from attnscope.recipes.aitken.fig2_figures import charts
+    panels: list[Any] = []
+    for (dataset, model), name in PANELS.items():
+        panels += _network(result, dataset, model, name)
+    return {
+        "fig2": beside(*panels, columns=4),
+        "fig2-sorting": beside(*_sorting(result), columns=2),
+    }
 
-    return charts(result)
+
+def _network(result: Result, dataset: str, model: str, name: str) -> Iterator[Any]:
+    usual = {"model": model, "cell": "gru"}
+    path = result.picture(Plane, "temporal_path", dataset, **usual)
+    plane = result.picture(Plane, "input_plane", dataset, **usual)
+    labels = dict.fromkeys(point.label for point in plane.points if point.group == "component")
+    colours = dict(zip(labels, WORDS.values(), strict=False)) | {BOUNDARY: WORDS["<eos>"]}
+    yield path_panel(path, f"{name}: temporal components")
+    yield plane_panel(plane, f"{name}: input components", colours)
+    for of, title in _MEANS.items():
+        for mean in result.select_pictures(Matrix, "mean_attention", dataset, of=of, **usual):
+            yield matrix_panel(mean, f"{name}: {title}", value_title="weight")
+
+
+def _sorting(result: Result) -> Iterator[Any]:
+    for of, title in _EXAMPLES.items():
+        weights = result.picture(Matrix, "example_attention", model="aed", of=of)
+        yield matrix_panel(weights, f"AED, sorting: {title}", value_title="weight")
+    dataset = result.picture(Matrix, "example_attention", model="aed", of="attention").dataset
+    for form, title in (("centred", "row-centred"), ("raw", "raw")):
+        yield dots(
+            result.select("term_share", dataset, model="aed", form=form),
+            Axis("share of absolute contributions", domain=(0, 1)),
+            label=lambda row: term_symbols(str(row.axes["term"])),
+            title=f"AED, sorting: terms, {title}",
+        )

@@ -6,119 +6,199 @@ outputs attend to its end; without, states are their time step and their word, a
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
+import torch
 
+from attnscope.analysis.alignment_terms import CROSS
 from attnscope.analysis.intervals import independent_difference_interval
-from attnscope.claims.decide import Verdict, all_of, much_greater, share_of, verdict
-from attnscope.claims.pool import Decision, Pool, interval_of, undecided
-from attnscope.claims.published import published_value
-from attnscope.recipes.aitken import escan_measure as measures
-from attnscope.recipes.aitken.escan_units import ESCAN_QUICK, MODELS, EscanConfig, escan_groups
-from attnscope.recipes.aitken.fig3_figures import draw as draw
-from attnscope.recipes.aitken.groups import REACHED, Group, Numbers, key, of_one, over_networks
+from attnscope.claims.decide import Verdict, much_greater, share_of, verdict
+from attnscope.claims.table import Cell, Finding, Part
+from attnscope.figures.charts import Axis, Guide, Panel, beside, points
+from attnscope.figures.palette import ARCHITECTURES
+from attnscope.recipes.aitken import pictures
+from attnscope.recipes.aitken.claims import AED, DELTA_SMALL, on_escan
+from attnscope.recipes.aitken.escan import ESCAN_QUICK, REACHED, EscanConfig, train
+from attnscope.recipes.aitken.measures import components, subphrases
 from attnscope.recipes.aitken.networks import Network
-from attnscope.recipes.aitken.shared_claims import ESCAN, delta_small
-from attnscope.recipes.recipe import Lab
-from attnscope.runs.result import Measurement, measured
+from attnscope.recipes.aitken.panels import NAMES, matrix_panel, path_panel, plane_panel
+from attnscope.recipes.aitken.units import Group
+from attnscope.recipes.kit.plots import dots
+from attnscope.recipes.kit.sheet import Sheet, number, rng
+from attnscope.recipes.recipe import Charts, Lab, Logged
+from attnscope.runs.pictures import Matrix, Plane
+from attnscope.runs.result import Measurement, Result
 
-# Fixed beforehand: seeds that each architecture needs, and their share that must reach .98.
-_SEEDS, _SHARE = 10, 1 / 3
+__all__ = ["CLAIMS", "HEADLINE", "QUICK", "Config", "draw", "measure"]
 
 Config = EscanConfig
 QUICK = ESCAN_QUICK
 HEADLINE = ("word_accuracy", "accepted", "reached", "delta_share", "subphrase_difference")
 
+_CLOUD = 12  # input-delta components of a word
 
-def measure(config: EscanConfig, lab: Lab) -> list[Measurement]:
-    """Train both architectures, and look at the accepted networks."""
-    groups = escan_groups(config, lab)
-    rows: list[Measurement] = []
-    shares: dict[str, list[float]] = {}
-    for model, group in groups.items():
-        rows += _with_published(group.accuracy_rows(), group)
-        networks = [Network.of(unit, config.samples) for unit in group.accepted]
-        found = [
-            measures.delta_shares(network) | measures.subphrases(network) for network in networks
-        ]
-        shares[model] = [numbers[key("delta_share", side="encoder")] for numbers in found]
-        rows += over_networks(group, found)
+
+def measure(config: EscanConfig, lab: Lab) -> list[Measurement | Matrix | Plane]:
+    """Train both architectures, and measure the accepted networks."""
+    rows: list[Measurement | Matrix | Plane] = []
+    shares: dict[str, dict[int, float]] = {}
+    for trained in train(config, lab, config.escan_groups):
+        group, networks = trained.group, trained.networks
+        printed = group.printed("text-s4", "eSCAN", "word_accuracy")
+        rows += trained.accuracy_rows(config.accepted, printed)
+        sizes = [components.of_states(network, "delta_share") for network in networks]
+        rows += trained.sheet.over_seeds(sizes)
+        rows += trained.sheet.over_seeds([subphrases.ends(network) for network in networks])
+        found = [numbers[number("delta_share", side="encoder")] for numbers in sizes]
+        shares[group.model] = dict(zip(trained.sheet.seeds, found, strict=True))
         for network in networks[:1]:
-            rows += of_one(group, _shown(network))
+            rows += trained.first_sheet.over_seeds([components.explained(network)])
+            rows += shown(group, network)
     if all(shares.values()):
-        rows.append(_difference(groups, shares))
+        rows.append(_difference(config, shares))
     return rows
 
 
-def _with_published(rows: list[Measurement], group: Group) -> list[Measurement]:
-    """Put the paper's accuracy beside ours."""
-    model = str(group.wanted.model).upper()
-    printed = published_value("aitken", "text-s4", "eSCAN", "word_accuracy", model=model)
-    share = None if printed is None else printed / 100
+def shown(group: Group, network: Network) -> Iterator[Matrix | Plane]:
+    """Yield the attention on an example, temporal paths with their attention, the input plane."""
+    trace = next(network.traces())
+    batch, source = trace.batch, network.source
+    # The first sequence with most kinds of words.
+    kinds = torch.zeros(len(batch), len(source.input_words)).scatter(1, batch.inputs, 1.0).sum(1)
+    row = int(kinds.argmax())
+    inp, out = int(batch.input_lengths[row]), int(batch.target_lengths[row])
+    yield pictures.matrix(
+        "attention",
+        network,
+        group.axes,
+        trace.sites[CROSS.site].weights[row, 0, :out, :inp],
+        inputs=source.input_words.decode(batch.inputs[row, :inp].tolist()),
+        outputs=source.output_words.decode(batch.targets[row, :out].tolist()),
+    )
+    yield pictures.path(network, group.axes, network.paths)
+    temporal = network.temporal_logits().softmax(-1)
+    yield pictures.matrix("temporal_attention", network, group.axes, temporal)
+    ids = torch.arange(len(network.words))
+    outputs = source.output_words.words[:-1]  # without SOS, which is never written
+    clouds = pictures.clouds_of(network, "encoder", "state", network.words, _CLOUD)
+    yield pictures.input_plane(network, group.axes, ids, outputs, clouds)
+
+
+def _difference(config: EscanConfig, shares: dict[str, dict[int, float]]) -> Measurement:
+    values = [list(by_seed.values()) for by_seed in shares.values()]
+    gap = independent_difference_interval(*values, rng=rng())
+    first, second = shares
+    seeds = sorted({seed for by_seed in shares.values() for seed in by_seed})
+    sheet = Sheet(config.escan.dataset, seeds=seeds)
+    return sheet.row("delta_share_difference", gap, {"from": first, "to": second})
+
+
+# Fixed beforehand: seeds that each architecture needs, and their share that must reach .98.
+_SEEDS, _SHARE = 10, 1 / 3
+
+
+def share_reached(cell: Cell) -> Finding:
+    """Decide that a third of the seeds reach the paper's accuracy."""
+    seeds = cell.select("seed_accuracy")
+    reached = [verdict(row.number >= REACHED, not math.isnan(row.number)) for row in seeds]
+    shown = {
+        "reached .98": sum(part is Verdict.HOLDS for part in reached),
+        "seeds": len(seeds),
+        "accuracies": [row.value for row in seeds],
+    }
+    return Finding(share_of(reached, _SHARE), shown)
+
+
+CLAIMS: dict[str, Any] = {
+    "aitken.escan-accuracy": on_escan(
+        "seed_accuracy",
+        share_reached,
+        Part("rate of .98", "reached"),
+        Part("rate of accepted runs", "accepted"),
+        seeds=_SEEDS,
+    ),
+    "aitken.subphrase": on_escan(
+        "subphrase_difference",
+        Part("", ("subphrase_difference", "subphrase_ratio"), much_greater, only=AED),
+        Part("", "subphrase", each="attended"),
+        models=("aed",),
+        shown=("ao",),
+        note="chance is the attention of another sequence, which is as diagonal",
+    ),
+    "aitken.delta-small": DELTA_SMALL,
+}
+
+# Of the most attended position.
+_ATTENDED = {
+    "end": "maximum at its subphrase's end",
+    "end, another sequence's": "at another sequence's end (chance)",
+    "end, two words": "at its end, subphrases of two words",
+    "end, uniform": "at its end, if drawn at random",
+    "the same as the output before": "where the output before has it",
+}
+
+
+def draw(result: Result, units: Sequence[Logged]) -> Charts:
+    """Draw Fig. 3 in the paper's arrangement, AED above and AO below; and accuracies and shares."""
+    charts: dict[str, Any] = {"accuracy": beside(_accuracies(result), _shares(result))}
+    panels: list[Any] = []
+    for plane in result.select_pictures(Plane, "input_plane"):
+        panels += _row(result, plane)
+    if panels:
+        charts["fig3"] = beside(*panels, columns=4)
+    return charts
+
+
+def _row(result: Result, plane: Plane) -> list[Any]:
+    model = str(plane.axes["model"])
+    name = NAMES[model]
+    example = result.picture(Matrix, "attention", model=model)
+    path = result.picture(Plane, "temporal_path", model=model)
+    temporal = result.picture(Matrix, "temporal_attention", model=model)
     return [
-        row.model_copy(update={"published": share}) if row.name == "word_accuracy" else row
-        for row in rows
+        matrix_panel(example, f"{name}: attention on a sequence", cell=11),
+        path_panel(path, f"{name}: temporal components"),
+        matrix_panel(
+            temporal,
+            f"{name}: attention of temporal components",
+            value_title="softmax μ·μ",
+            cell=8,
+        ),
+        plane_panel(plane, f"{name}: input-delta components"),
     ]
 
 
-def _shown(network: Network) -> Numbers:
-    return (
-        measures.example_attention(network)
-        | measures.temporal_paths(network)
-        | measures.temporal_matrix(network)
-        | measures.input_plane(network)
+def _accuracies(result: Result) -> Any:
+    rows: list[dict[str, Any]] = [
+        {"seed": row.axes["seed"], "value": row.value, "group": _name(row)}
+        for row in result.select("seed_accuracy")
+    ]
+    last = max(int(row["seed"]) for row in rows)
+    threshold = float(result.config["accepted"])
+    panel = Panel(
+        Axis("seed", domain=(-0.5, last + 0.5), ticks=range(last + 1)),
+        Axis("word accuracy"),
+        ARCHITECTURES,
+        "Accuracy of all runs on eSCAN",
+        labels="legend",
+        guides=[Guide([(-0.5, threshold), (last + 0.5, threshold)], "analysed from here")],
     )
+    # Intervals without length, which the legend takes its lines from.
+    return points(rows, panel, x="seed", y="value", group="group", low="value", high="value")
 
 
-def _difference(groups: dict[str, Group], shares: dict[str, list[float]]) -> Measurement:
-    gap = independent_difference_interval(shares["aed"], shares["ao"], rng=np.random.default_rng(0))
-    seeds = {unit.unit.seed for group in groups.values() for unit in group.accepted}
-    axes: dict[str, str | int | float] = {"from": "aed", "to": "ao"}
-    return measured("delta_share_difference", groups["aed"].dataset, gap, axes, sorted(seeds))
+def _name(row: Measurement) -> str:
+    return NAMES[str(row.axes["model"])]
 
 
-def escan_accuracy(pool: Pool) -> Decision:
-    """Decide aitken.escan-accuracy: a third of the seeds of each architecture reach .98."""
-    parts: list[Verdict] = []
-    evidence: dict[str, Any] = {}
-    for model in MODELS:
-        seeds = pool.select("seed_accuracy", ESCAN, model=model)
-        if len(seeds) < pool.needed(_SEEDS):
-            return undecided(f"needs {_SEEDS} seeds of AED and of AO")
-        reached = [verdict((row.value or 0.0) >= REACHED, row.value is not None) for row in seeds]
-        parts.append(share_of(reached, _SHARE))
-        evidence[model] = {
-            "reached .98": sum(part is Verdict.HOLDS for part in reached),
-            "seeds": len(seeds),
-            "accuracies": [row.value for row in seeds],
-            "rates": {
-                name: interval_of(row)
-                for name in ("reached", "accepted")
-                for row in pool.select(name, ESCAN, model=model)
-            },
-        }
-    return Decision(all_of(parts), evidence)
+def _shares(result: Result) -> Any:
+    def label(row: Measurement) -> str:
+        if row.name == "delta_share":
+            return f"{_name(row)}: Δh of ‖h − μ‖², {row.axes['side']}"
+        return f"{_name(row)}: {_ATTENDED[str(row.axes['attended'])]}"
 
-
-def subphrase(pool: Pool) -> Decision:
-    """Decide aitken.subphrase: AED's maxima against those on another sequence's attention."""
-    differences = pool.select("subphrase_difference", ESCAN, model="aed")
-    ratios = pool.select("subphrase_ratio", ESCAN, model="aed")
-    if not differences or not ratios:
-        return undecided("no run of AED was accepted")
-    evidence = {
-        f"{model}: {row.axes['attended']}": interval_of(row)
-        for model in MODELS
-        for row in pool.select("subphrase", ESCAN, model=model)
-    } | {"difference": interval_of(differences[0]), "ratio": interval_of(ratios[0])}
-    result = much_greater(interval_of(differences[0]), interval_of(ratios[0]))
-    note = "chance is the attention of another sequence, which is as diagonal"
-    return Decision(result, evidence, note=note)
-
-
-CLAIMS = {
-    "aitken.escan-accuracy": escan_accuracy,
-    "aitken.subphrase": subphrase,
-    "aitken.delta-small": delta_small,
-}
+    rows = [*result.select("delta_share"), *result.select("subphrase")]
+    axis = Axis("share", domain=(0, 1))
+    return dots(rows, axis, label=label, title="Share of Δh; subphrases")

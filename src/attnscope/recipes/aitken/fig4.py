@@ -1,36 +1,57 @@
 """Figure 4: AED and AO that translate English to French, word by word (§4, §4.1).
 
 Attention is nearly diagonal, but no term of the alignment dominates: words are offset differently
-from sentence to sentence, so that time alone cannot say where to look, least of all late in a
-sentence. Any parallel corpus can be given as ``corpus=``.
+from sentence to sentence, so that time alone does not determine where to look, least of all late
+in a sentence. Any parallel corpus can be given as ``corpus=``.
 """
 
 from __future__ import annotations
 
-from attnscope.claims.published import published_value
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from attnscope.analysis.alignment_terms import CROSS
+from attnscope.analysis.intervals import Interval, sentence_ratio_interval
+from attnscope.claims.decide import above, below
+from attnscope.claims.table import Part
+from attnscope.data.batch import Example, collate
 from attnscope.data.corpus import Corpus
-from attnscope.recipes.aitken.escan_measure import delta_shares, temporal_paths
-from attnscope.recipes.aitken.fig4_claims import CLAIMS as CLAIMS
-from attnscope.recipes.aitken.fig4_figures import draw as draw
-from attnscope.recipes.aitken.fig4_measure import (
-    closer_numbers,
-    dictionary_numbers,
-    example_numbers,
-    length_excess,
-    published_drop,
-    temporal_cells,
+from attnscope.figures.charts import Axis, Panel, beside
+from attnscope.figures.palette import ARCHITECTURES
+from attnscope.models.trace import Trace
+from attnscope.recipes.aitken import pictures
+from attnscope.recipes.aitken.claims import AED, DICTIONARY, HALF, on_text
+from attnscope.recipes.aitken.measures import Numbers, components, dictionary
+from attnscope.recipes.aitken.measures.terms import EARLY, LATE, MU_MU, TERM_NAMES
+from attnscope.recipes.aitken.networks import Network, without_gradients
+from attnscope.recipes.aitken.panels import (
+    NAMES,
+    matrix_panel,
+    path_panel,
+    readout_panel,
+    term_symbols,
 )
-from attnscope.recipes.aitken.fig4_units import (
+from attnscope.recipes.aitken.translation import (
     TranslationConfig,
-    Translator,
-    own_words_row,
+    measure_text,
+    network_of,
+    text_rows,
     train_translators,
 )
-from attnscope.recipes.aitken.groups import Group, Numbers, of_one, over, over_networks
-from attnscope.recipes.aitken.shared_claims import TRANSLATION
-from attnscope.recipes.recipe import Lab
+from attnscope.recipes.aitken.units import MODELS, TRANSLATION, Group
+from attnscope.recipes.kit.plots import band, dots
+from attnscope.recipes.kit.sheet import Sheet, number, rng
+from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.recipes.showing import right_and_wrong
-from attnscope.runs.result import Measurement, measured
+from attnscope.runs.pictures import Curve, Matrix, Plane
+from attnscope.runs.result import Measurement, Result
+
+__all__ = ["CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "Config", "draw", "measure"]
+
+Records = list[Measurement | Matrix | Plane | Curve]
 
 Config = TranslationConfig
 QUICK = {
@@ -56,53 +77,240 @@ HEADLINE = (
     "offset_change",
 )
 
+# Of the corpus' lengths: a hundred thousand sentences need few.
+_RESAMPLES = 200
 
-def measure(config: TranslationConfig, lab: Lab) -> list[Measurement]:
-    """Train both architectures, and look at all networks."""
-    groups = train_translators(config, lab)
-    rows = [_excess(groups[0])]
-    for group in groups:
-        networks = [Translator.of(unit, config.samples) for unit in group.units]
-        rows += _accuracy_rows(group, config)
-        found = [_numbers(network, config) for network in networks]
-        rows += over_networks(group, found, published_drop(group))
-        rows += of_one(group, _shown(networks[0], config))
+
+def measure(config: TranslationConfig, lab: Lab) -> Records:
+    """Train both architectures, and measure all networks."""
+    trained = train_translators(config, lab)
+    rows: Records = [length_excess(config.source)]
+    for group, units in trained.items():
+        sheet = group.sheet([unit.unit.seed for unit in units])
+        networks = [network_of(unit, config.samples) for unit in units]
+        # A network that omits one of its own words is wrong from there on; with the right words
+        # given it is not.
+        forced = [network_of(unit, config.samples, "on") for unit in units]
+        for reads, those in (("right words", forced), ("own words", networks)):
+            accuracies = [network.accuracy for network in those]
+            rows.append(sheet.mean("token_accuracy", accuracies, {"reads": reads}))
+        found = [measure_text(network, config.shortest) for network in networks]
+        rows += text_rows(group, sheet, found)
+        sizes = [components.of_states(network, "delta_share") for network in networks]
+        rows += sheet.over_seeds(sizes)
+        rows += dictionary_rows(sheet, networks, config)
+        first = group.sheet([networks[0].seed])
+        rows += first.over_seeds([components.explained(networks[0])])
+        rows += shown(group, networks[0], config.sentence)
     return rows
 
 
-def _accuracy_rows(group: Group, config: TranslationConfig) -> list[Measurement]:
-    """Return the accuracies at every place of the reference, its end included.
+def length_excess(source: Corpus) -> Measurement:
+    """Return how much longer outputs are than inputs, with its interval over sentences."""
+    outputs, inputs = (
+        np.array([[len(row) - 1.0] for row in dictionary.training_rows(source, side)])
+        for side in ("targets", "inputs")
+    )
+    every = np.ones(outputs.shape, bool)
+    ratio = sentence_ratio_interval(outputs, inputs, every, rng=rng(), resamples=_RESAMPLES)
+    excess = Interval(ratio.value - 1, ratio.low - 1, ratio.high - 1, ratio.n)
+    text = "English-French" if source.dataset.endswith(TRANSLATION) else None
+    sheet = Sheet(source.dataset, paper="aitken", table="text-s4.1", printed=text)
+    return sheet.row("target_length_excess", excess)
 
-    A network that writes its own words and leaves one out is wrong from there on; reading the right
-    words it is not.
+
+def dictionary_rows(
+    sheet: Sheet, networks: Sequence[Network], config: TranslationConfig
+) -> Records:
+    """Return which of the most common input words raises each asked output word most (Fig. 4c).
+
+    The share of the asked words for which it is their translation is given only if all of them can
+    be asked. The matrix has the most common output words and the asked ones.
     """
-    right = [Translator.of(unit, config.samples, "on").accuracy for unit in group.units]
-    seeds = [unit.unit.seed for unit in group.units]
+    source = networks[0].source
+    assert isinstance(source, Corpus)
+    inputs = dictionary.common_words(source, "inputs", config.common)
+    outputs = dictionary.common_words(source, "targets", config.common)
+    # All networks read the same sentences.
+    seen = networks[0].states.encoder.seen
+    read = torch.tensor([word for word in inputs if word < len(seen) and seen[word]])
+    asked = dictionary.asked_pairs(source, config.dictionary, read.tolist())
+    outputs += [output for output in asked if output not in outputs]
+    words, found, tables = source.output_words.words, [], []
+    for network in networks:
+        effects = dictionary.linear_effects(network, read)
+        right = dictionary.right(dictionary.raised_most(effects, read), asked)
+        numbers: Numbers = {
+            number("readout_aligns", output=words[output]): value
+            for output, value in zip(asked, right, strict=True)
+        }
+        if len(asked) == len(config.dictionary):
+            numbers[number("dictionary")] = sum(right) / len(right)
+        found.append(numbers)
+        tables.append(effects[outputs])
+    labels = {
+        "rows": [words[output] for output in outputs],
+        "columns": [source.input_words.words[word] for word in read],
+    }
     return [
-        group.row("token_accuracy", over(right), {"reads": "right words"}, seeds),
-        own_words_row(group),
+        *sheet.over_seeds(found),
+        *pictures.mean_matrix(sheet, "readout_product", tables, **labels),
     ]
 
 
-def _numbers(network: Translator, config: TranslationConfig) -> Numbers:
-    return (
-        closer_numbers(network, config)
-        | delta_shares(network)
-        | dictionary_numbers(network, config)
+def shown(group: Group, network: Network, sentence: str) -> Iterator[Matrix | Plane]:
+    """Yield the attention on a sentence, temporal paths, and their attention (Fig. 4a, b)."""
+    trace, source = example(network, sentence), network.source
+    assert source.boundaries is not None
+    written, end = trace.logits[0].argmax(-1).tolist(), source.boundaries[1]
+    out = written.index(end) + 1 if end in written else len(written)
+    yield pictures.matrix(
+        "attention",
+        network,
+        group.axes,
+        trace.sites[CROSS.site].weights[0, 0, :out],
+        inputs=source.input_words.decode(trace.batch.inputs[0].tolist()),
+        outputs=source.output_words.decode(written[:out]),
     )
+    yield pictures.path(network, group.axes, network.paths)
+    temporal = network.temporal_attention()
+    yield pictures.matrix("temporal_attention", network, group.axes, temporal)
 
 
-def _shown(network: Translator, config: TranslationConfig) -> Numbers:
-    return (
-        example_numbers(network, config.sentence)
-        | temporal_paths(network)
-        | temporal_cells(network)
+def example(network: Network, text: str) -> Trace:
+    """Return the pass over one sentence that has no reference translation."""
+    source = network.source
+    assert source.boundaries is not None
+    nothing = [0] * network.sequences.targets.shape[1]
+    one = Example(0, source.encode(text), [source.boundaries[0], *nothing[1:]], nothing)
+    return without_gradients(network.model, collate([one]))
+
+
+# Fixed beforehand.
+_SEEDS = 3
+
+CLAIMS: dict[str, Any] = {
+    "aitken.translation-terms": on_text(
+        "largest_share",
+        Part("largest mean share", "largest_share", below, HALF),
+        Part("mean share of", "term_share", each="term"),
+        *(
+            Part(
+                f"{MU_MU} less the largest other at s = {step}",
+                "early_gap",
+                above,
+                given={"step": step},
+                only=AED,
+            )
+            for step in range(1, EARLY + 1)
+        ),
+        Part(f"{MU_MU} at s >= {LATE} less s <= {EARLY}", "late_difference", below, only=AED),
+        models=MODELS,
+        seeds=_SEEDS,
+        form="raw",
+    ),
+    "aitken.dictionary": DICTIONARY,
+}
+
+# A hue for each of the decoder's parts, lighter from the encoder's temporal to its delta part.
+_TERM_COLOURS = (
+    *("#201681", "#5B5BB5", "#9C9DD6"),
+    *("#8F3B00", "#D5722E", "#EBAF84"),
+    *("#00563E", "#009E73", "#74C9AF"),
+)
+_SHARE = Axis("share", domain=(0, 1))
+_OF_LARGEST = "share of the largest alignments"
+
+
+def draw(result: Result, units: Sequence[Logged]) -> Charts:
+    """Draw Fig. 4 in the paper's arrangement, AED above; terms; offsets; and numbers."""
+    panels: list[Any] = []
+    for model, name in NAMES.items():
+        panels += _row(result, model, name)
+    return {
+        "fig4": beside(*panels, columns=4),
+        "terms": beside(*(_terms(result, model) for model in NAMES), columns=2),
+        "offsets": beside(
+            _by_step(result, "peak_offset", "offset t − s of the maximum", "where it is"),
+            _by_step(result, "offset_width", "width (standard deviation of t)", "how wide it is"),
+            _by_step(result, "diagonal_mass", "attention at t = s", "how diagonal it is"),
+            columns=3,
+        ),
+        "numbers": beside(_numbers(result), _shares(result)),
+    }
+
+
+def _row(result: Result, model: str, name: str) -> list[Any]:
+    temporal = result.picture(Matrix, "temporal_attention", model=model)
+    return [
+        matrix_panel(
+            result.picture(Matrix, "attention", model=model),
+            f"a  {name}: attention on a sentence",
+            cell=18,
+        ),
+        path_panel(
+            result.picture(Plane, "temporal_path", model=model), f"b  {name}: temporal components"
+        ),
+        matrix_panel(
+            temporal,
+            f"b  {name}: attention of temporal components",
+            value_title="softmax μ·μ",
+            cell=8,
+        ),
+        readout_panel(
+            result.picture(Matrix, "readout_product", model=model),
+            f"c  {name}: readouts and input components",
+            cell=14,
+        ),
+    ]
+
+
+def _terms(result: Result, model: str) -> Any:
+    """Draw the nine shares at each decoder step, of terms as they are."""
+    symbols = {term: term_symbols(term) for term in TERM_NAMES}
+    panel = Panel(
+        Axis("decoder step s"),
+        Axis(_OF_LARGEST, domain=(0, 1)),
+        dict(zip(symbols.values(), _TERM_COLOURS, strict=True)),
+        f"{NAMES[model]}: the nine terms (decoder·encoder)",
+        labels="legend",
+        height=240,
     )
+    rows = result.select("term_share_at", model=model)
+    return band(rows, panel, x="step", group=lambda row: symbols[str(row.axes["term"])])
 
 
-def _excess(group: Group) -> Measurement:
-    printed = published_value("aitken", "text-s4.1", "English-French", "target_length_excess")
-    share = None if printed is None or not group.dataset.endswith(TRANSLATION) else printed / 100
-    source = group.wanted.task
-    assert isinstance(source, Corpus)
-    return measured("target_length_excess", group.dataset, length_excess(source), {}, (), share)
+def _by_step(result: Result, name: str, title: str, what: str) -> Any:
+    """Draw a number of the attention that temporal components alone give, step by step."""
+    panel = Panel(Axis("decoder step s"), Axis(title), ARCHITECTURES, f"softmax(μ·μ): {what}")
+    return band(result.select(name), panel, x="step", group=_name)
+
+
+def _name(row: Measurement) -> str:
+    return NAMES[str(row.axes["model"])]
+
+
+def _numbers(result: Result) -> Any:
+    said = {
+        "token_accuracy": "accuracy",
+        "dictionary": "readouts that align with their translation",
+        "variance_drop": "word variance that μ takes away",
+        "attention_similarity": "overlap with the mean attention",
+        "delta_share": "share of Δh in h − μ",
+    }
+
+    def label(row: Measurement) -> str:
+        more = [str(row.axes[axis]) for axis in ("reads", "side") if axis in row.axes]
+        return ", ".join([f"{_name(row)}: {said[row.name]}", *more])
+
+    rows = [row for name in said for row in result.select(name)]
+    return dots(rows, _SHARE, label=label, title="Translators")
+
+
+def _shares(result: Result) -> Any:
+    def label(row: Measurement) -> str:
+        return f"{_name(row)} {term_symbols(str(row.axes['term']))}, {row.axes['form']}"
+
+    rows = [row for row in result.select("term_share") if row.axes["term"] in TERM_NAMES]
+    axis = Axis(_OF_LARGEST, domain=(0, 1))
+    return dots(rows, axis, label=label, title="Terms, raw and row-centred")

@@ -1,61 +1,64 @@
 """Figure 5: terms, offsets, variances and readouts on one-to-one, eSCAN and a translation (§4.1).
 
 The networks that translate are those of figure 4, trained once for both. Reversed and sorted
-sequences stand beside them for the paper's second contribution: temporal components matter more,
-the better the mean attention approximates a sequence's. Cells other than GRU and learned attention
-are trained on eSCAN too.
+sequences are added for the paper's second contribution: temporal components matter more, the
+better the mean attention approximates a sequence's. Cells other than GRU and learned attention are
+trained on eSCAN too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-import numpy as np
+import torch
 from pydantic import Field
-from torch import Tensor
 
 from attnscope.analysis.intervals import mean_interval
-from attnscope.claims.published import published_value
+from attnscope.analysis.rank_correlation import grouped_spearman
 from attnscope.data.escan import ExtendedScan
 from attnscope.data.sequence_tasks import OneToOne, Reversed, Sorting
 from attnscope.data.source import Source
-from attnscope.recipes.aitken.escan_units import ESCAN_QUICK, MODELS, EscanConfig, train_groups
-from attnscope.recipes.aitken.fig4_measure import closer_numbers, published_drop, temporal_attention
-from attnscope.recipes.aitken.fig4_units import (
+from attnscope.recipes.aitken.escan import ESCAN_QUICK, EscanConfig, Trained, train
+from attnscope.recipes.aitken.fig5_claims import CLAIMS
+from attnscope.recipes.aitken.fig5_panels import draw
+from attnscope.recipes.aitken.measures import (
+    Numbers,
+    attention,
+    components,
+    dictionary,
+    offsets,
+    terms,
+)
+from attnscope.recipes.aitken.measures.terms import MU_MU, THREE
+from attnscope.recipes.aitken.networks import Network
+from attnscope.recipes.aitken.pictures import curves, mean_matrix
+from attnscope.recipes.aitken.translation import (
     TranslationConfig,
-    Translator,
-    own_words_row,
+    measure_text,
+    network_of,
+    text_rows,
     train_translators,
 )
-from attnscope.recipes.aitken.fig5_claims import CLAIMS as CLAIMS
-from attnscope.recipes.aitken.fig5_figures import draw as draw
-from attnscope.recipes.aitken.fig5_measure import (
-    corpus_lines,
-    dictionary_numbers,
-    grouped_spearman,
-    offset_numbers,
-    profile,
-    similarity,
-    term_numbers,
-    variance_drop,
-)
-from attnscope.recipes.aitken.groups import Group, Key, Numbers, Wanted, key, over_networks
-from attnscope.recipes.aitken.networks import Network
-from attnscope.recipes.aitken.shared_claims import MU_MU, THREE
-from attnscope.recipes.aitken.units import KINDS
+from attnscope.recipes.aitken.units import KINDS, MODELS, Group, with_printed
+from attnscope.recipes.kit.sheet import Number, Sheet, number, rng
 from attnscope.recipes.recipe import Lab
 from attnscope.recipes.showing import right_and_wrong
-from attnscope.runs.result import Measurement, measured
-from attnscope.training.trained_unit import TrainedUnit
+from attnscope.runs.pictures import Curve, Matrix
+from attnscope.runs.result import Measurement
 
-# AED on eSCAN; AO without gates is looked at on one-to-one.
+__all__ = ["CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "Config", "draw", "measure"]
+
+Records = list[Measurement | Matrix | Curve]
+
+# AED on eSCAN; AO without gates is on one-to-one (figure 2).
 ESCAN_KINDS = ("lstm", "ugrnn", "learned")
+SILENT = ("and", "twice")
 # Groups of networks below which a rank correlation says nothing.
 _PAIRS = 3
 
 
 class Config(EscanConfig):
-    """Settings of figure 5; tasks and seeds beside eSCAN are those of figure 2."""
+    """Settings of figure 5; tasks and seeds other than eSCAN's are those of figure 2."""
 
     task_seeds: int = Field(5, ge=1)
     cell_seeds: int = Field(3, ge=0)  # 0 leaves other cells out
@@ -106,8 +109,8 @@ EXAMPLES = right_and_wrong
 HEADLINE = ("word_accuracy", "attention_similarity", "variance_drop", "share_similarity_spearman")
 
 
-def wanted(config: Config) -> list[Wanted]:
-    """Return all networks: of eSCAN, of the simpler tasks, and of other kinds."""
+def groups(config: Config) -> list[Group]:
+    """Return all networks that do not translate: on eSCAN, on the simpler tasks, other kinds."""
     simple: list[Source] = [
         OneToOne(shortest=config.shortest, longest=config.longest),
         Reversed(shortest=config.longest, longest=config.longest),
@@ -115,123 +118,136 @@ def wanted(config: Config) -> list[Wanted]:
             letters=config.letters, shortest=config.sorted_shortest, longest=config.sorted_longest
         ),
     ]
-    escan = [Wanted(config.escan, model, config.seeds) for model in MODELS]
-    tasks = [Wanted(task, model, config.task_seeds) for task in simple for model in MODELS]
-    kinds = [
-        Wanted(config.escan, "aed", config.cell_seeds, KINDS[name].cell, KINDS[name].attention)
-        for name in ESCAN_KINDS
-        if config.cell_seeds
+    tasks = [Group(task, model, config.task_seeds) for task in simple for model in MODELS]
+    kinds = [KINDS[name] for name in ESCAN_KINDS if config.cell_seeds]
+    return [
+        *config.escan_groups,
+        *tasks,
+        *(
+            Group(config.escan, "aed", config.cell_seeds, kind.cell, kind.attention)
+            for kind in kinds
+        ),
     ]
-    return escan + tasks + kinds
 
 
-Pairs = list[tuple[list[float], list[float]]]
+def measure(config: Config, lab: Lab) -> Records:
+    """Train all networks and measure the accepted ones, and all that translate."""
+    rows: Records = []
+    usual: list[Sequence[Numbers]] = []
+    escan: list[Network] = []
+    for trained in train(config, lab, groups(config)):
+        rows += trained.accuracy_rows(config.accepted)
+        shares = [terms.shares_of(network) for network in trained.networks]
+        both = list(zip(trained.networks, shares, strict=True))
+        found = [
+            terms.nine(network, share)
+            | terms.three(network, share)
+            | terms.temporal_lead(network, share)
+            for network, share in both
+        ]
+        rows += curves(trained.sheet, [terms.shades_by_step(share) for share in shares])
+        if trained.group.usual:
+            more = [_more(network) for network in trained.networks]
+            found = [one | other for one, other in zip(found, more, strict=True)]
+            usual.append(found)
+            rows += _pictures(trained)
+            escan += trained.networks if isinstance(trained.group.task, ExtendedScan) else ()
+        rows += with_printed(trained.sheet.over_seeds(found), _printed(trained.group))
+    rows += corpus_offsets(escan[0]) if escan else ()
+    if config.text_seeds:
+        for group, units in train_translators(config.translation, lab).items():
+            sheet = group.sheet([unit.unit.seed for unit in units])
+            networks = [network_of(unit, config.translation.samples) for unit in units]
+            accuracies = [network.accuracy for network in networks]
+            rows.append(sheet.mean("token_accuracy", accuracies, {"reads": "own words"}))
+            texts = [measure_text(network, config.translation.shortest) for network in networks]
+            rows += text_rows(group, sheet, texts)
+            rows += _profile(sheet, networks)
+            usual.append([numbers for numbers, _ in texts])
+    return rows + _relation(usual)
 
 
-def measure(config: Config, lab: Lab) -> list[Measurement]:
-    """Train all networks and look at the accepted ones, and at all that translate."""
-    rows: list[Measurement] = []
-    shares: dict[str, Pairs] = {"raw": [], "centred": []}
-    lined = False
-    for group in train_groups(config, lab, wanted(config)):
-        rows += group.accuracy_rows()
-        networks = [Network.of(unit, config.samples) for unit in group.accepted]
-        if networks and isinstance(group.wanted.task, ExtendedScan) and not lined:
-            rows += _line_rows(group.wanted.task, networks[0])
-            lined = True
-        found = [_numbers(group, network) for network in networks]
-        rows += over_networks(group, found, _published(group))
-        if _is_usual(group):
-            _pair(shares, found)
-    for group in train_translators(config.translation, lab) if config.text_seeds else ():
-        found = [_text_numbers(unit, config.translation) for unit in group.units]
-        rows.append(own_words_row(group))
-        rows += over_networks(group, found, published_drop(group))
-        _pair(shares, found)
-    return rows + _relation(shares)
-
-
-def _pair(shares: dict[str, Pairs], found: Sequence[Numbers]) -> None:
-    """Add the shares of μ^D·μ^E of some networks and how similar their attention is to its mean."""
-    for form, pairs in shares.items() if found else ():
-        share, similar = key("term_share", form=form, term=MU_MU), key("attention_similarity")
-        pairs.append(([one[share] for one in found], [one[similar] for one in found]))
-
-
-def _text_numbers(unit: TrainedUnit, config: TranslationConfig) -> Numbers:
-    network = Translator.of(unit, config.samples)
-    return closer_numbers(network, config) | profile(temporal_attention(network))
-
-
-def _is_usual(group: Group) -> bool:
-    return (group.wanted.cell, group.wanted.attention) == ("gru", "dot")
-
-
-def _numbers(group: Group, network: Network) -> Numbers:
-    """Return what is asked of a network: other kinds are there for their terms alone."""
-    terms = term_numbers(network)
-    if not _is_usual(group):
-        return terms
-    task = group.wanted.task
-    found = terms | similarity(network) | variance_drop(network)
-    if isinstance(task, ExtendedScan):
-        return found | dictionary_numbers(network) | offset_numbers(network, _lines(task, network))
-    if type(task) is OneToOne:
-        return found | offset_numbers(network, {})
+def _more(network: Network) -> Numbers:
+    """Return what is asked of the paper's kind of network; of others the terms are enough."""
+    found = attention.similarity(network) | components.variance_drop(network)
+    if isinstance(network.source, ExtendedScan):
+        lines = offsets.corpus_lines(network.source, network.sequences)
+        return found | verbs(network) | offsets.followed(network, lines)
     return found
 
 
-def _lines(task: ExtendedScan, network: Network) -> dict[str, Tensor]:
-    """Return the mean offsets of the sequences, at the steps that some of them reach."""
-    lines = corpus_lines(task, network.sequences)
-    means = {name: line.nanmean(0) for name, line in lines.items()}
-    return {name: line[~line.isnan()] for name, line in means.items()}
+def verbs(network: Network) -> Numbers:
+    """Return whether verbs, 'left' and silent words are read out as the paper says (Fig. 5d)."""
+    source, seen = network.source, network.states.encoder.seen.nonzero()[:, 0]
+    best = dictionary.raised_most(dictionary.linear_effects(network, seen), seen)
+    words = [source.input_words.words[word] for word in best]
+    raised = dict(zip(source.output_words.words[:-1], words, strict=False))
+    return {
+        number("dictionary"): dictionary.share_right(best, dictionary.pairs_of(source)),
+        number("dictionary_left"): float(raised["LTURN"] == "left"),
+        number("silent_readouts"): float(sum(word in SILENT for word in raised.values())),
+    }
 
 
-def _line_rows(task: ExtendedScan, network: Network) -> list[Measurement]:
-    lines = corpus_lines(task, network.sequences)
-    rng = np.random.default_rng(0)
-    return [
-        measured(
-            "corpus_offset",
-            task.dataset,
-            mean_interval(values, rng=rng),
-            {"line": name, "step": step},
-        )
-        for name, line in lines.items()
-        for step, values in enumerate(line.numpy().T, 1)
-        if not np.isnan(values).all()
-    ]
+def _pictures(trained: Trained) -> Iterator[Matrix | Curve]:
+    task, networks = trained.group.task, trained.networks
+    if isinstance(task, ExtendedScan):
+        words = torch.arange(len(task.input_words))
+        products = [dictionary.linear_effects(network, words)[:-1] for network in networks]
+        labels = {"rows": task.output_words.words[:-1], "columns": task.input_words.words}
+        yield from mean_matrix(trained.sheet, "readout_product", products, **labels)
+    if isinstance(task, ExtendedScan) or type(task) is OneToOne:
+        yield from curves(trained.sheet, [offsets.maxima(network) for network in networks])
+        yield from _profile(trained.sheet, networks)
 
 
-def _published(group: Group) -> dict[Key, float]:
+def _profile(sheet: Sheet, networks: Sequence[Network]) -> list[Matrix]:
+    return mean_matrix(
+        sheet,
+        "temporal_profile",
+        [offsets.profile(network) for network in networks],
+        columns=list(offsets.PROFILE),
+        row_axis="step",
+        column_axis="offset",
+    )
+
+
+def corpus_offsets(network: Network) -> list[Curve]:
+    """Return the offsets that the corpus has at each step, which the maxima should follow."""
+    task, found, stream = network.source, [], rng()
+    assert isinstance(task, ExtendedScan)
+    for name, line in offsets.corpus_lines(task, network.sequences).items():
+        means = {
+            step: mean_interval(values, rng=stream)
+            for step, values in enumerate(line.numpy().T, 1)
+            if not bool(torch.tensor(values).isnan().all())
+        }
+        found.append(Curve.of("corpus_offset", task.dataset, "step", means, {"line": name}))
+    return found
+
+
+def _printed(group: Group) -> Mapping[Number, float | None]:
     """Return the paper's shares and variance drops, which are of eSCAN."""
-    model = str(group.wanted.model).upper()
-    if not (isinstance(group.wanted.task, ExtendedScan) and _is_usual(group)):
+    if not (isinstance(group.task, ExtendedScan) and group.usual):
         return {}
-    printed = {
-        key("term_share", form="raw", term=MU_MU): f"alignment_share({MU_MU})",
-        key("term_share", form="raw", term=THREE): f"alignment_share({THREE})",
-        key("variance_drop"): "variance_drop(hE,hE-muE)",
+    metrics = {
+        number("term_share", form="raw", term=MU_MU): f"alignment_share({MU_MU})",
+        number("term_share", form="raw", term=THREE): f"alignment_share({THREE})",
+        number("variance_drop"): "variance_drop(hE,hE-muE)",
     }
-    found = {
-        name: published_value("aitken", "text-s4.1", "eSCAN", metric, model=model)
-        for name, metric in printed.items()
-    }
-    return {name: value / 100 for name, value in found.items() if value is not None}
+    return {key: group.printed("text-s4.1", "eSCAN", metric) for key, metric in metrics.items()}
 
 
-def _relation(
-    shares: dict[str, Pairs],
-) -> list[Measurement]:
+def _relation(found: Sequence[Sequence[Numbers]]) -> list[Measurement]:
     """Return the rank correlation of shares and similarities over tasks and architectures."""
-    return [
-        measured(
-            "share_similarity_spearman",
-            "all tasks",
-            grouped_spearman(pairs, np.random.default_rng(0)),
-            {"form": form},
-        )
-        for form, pairs in shares.items()
-        if len(pairs) >= _PAIRS
-    ]
+    sheet, rows = Sheet("all tasks"), []
+    solved = [networks for networks in found if networks]
+    for form in ("raw", "centred") if len(solved) >= _PAIRS else ():
+        share, similar = number("term_share", form=form, term=MU_MU), number("attention_similarity")
+        pairs = [
+            ([one[share] for one in networks], [one[similar] for one in networks])
+            for networks in solved
+        ]
+        interval = grouped_spearman(pairs, rng())
+        rows.append(sheet.row("share_similarity_spearman", interval, {"form": form}))
+    return rows

@@ -10,108 +10,187 @@ networks are those of the other panels, trained on all of eSCAN, and are shown s
 
 from __future__ import annotations
 
-from attnscope.analysis.state_measures import OFFSETS
-from attnscope.claims.decide import above, all_of, below
-from attnscope.claims.pool import Decision, Pool, interval_of, undecided
-from attnscope.recipes.aitken.escan_units import ESCAN_QUICK, EscanConfig, escan_groups
-from attnscope.recipes.aitken.fig5_claims import at_least
-from attnscope.recipes.aitken.fig5_measure import SILENT
-from attnscope.recipes.aitken.fig6_figures import draw as draw
-from attnscope.recipes.aitken.fig6_measure import (
-    context_numbers,
-    context_plane,
-    product_numbers,
-    twice_numbers,
-)
-from attnscope.recipes.aitken.groups import of_one, over_networks
-from attnscope.recipes.aitken.networks import Network
-from attnscope.recipes.aitken.shared_claims import ESCAN
-from attnscope.recipes.recipe import Lab
-from attnscope.runs.result import Measurement
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-# Fixed beforehand, as the catalogue has them.
-_MOSTLY, _CLUSTERED, _ONE_CLUSTER = 0.9, 0.5, 0.1
+from attnscope.analysis.decomposition import states_of
+from attnscope.claims.decide import above, below, reaches
+from attnscope.claims.table import Part
+from attnscope.data.escan import VERBS
+from attnscope.figures.charts import Axis, Panel, beside
+from attnscope.figures.palette import NEUTRAL, SCORES, WORDS
+from attnscope.recipes.aitken import pictures
+from attnscope.recipes.aitken.claims import AED, AO, HALF, MOST, on_escan
+from attnscope.recipes.aitken.escan import ESCAN_QUICK, EscanConfig, train
+from attnscope.recipes.aitken.measures import Numbers, offsets, subphrases
+from attnscope.recipes.aitken.networks import Network
+from attnscope.recipes.aitken.panels import NAMES, plane_panel
+from attnscope.recipes.aitken.pictures import Cloud
+from attnscope.recipes.kit.plots import band, dots
+from attnscope.recipes.recipe import Charts, Lab, Logged
+from attnscope.runs.pictures import Curve, Plane
+from attnscope.runs.result import Measurement, Result
+
+__all__ = ["CLAIMS", "HEADLINE", "QUICK", "Config", "draw", "measure"]
 
 Config = EscanConfig
 QUICK = ESCAN_QUICK
 HEADLINE = ("word_accuracy", "preceding_verb", "silhouette", "twice_previous", "left_slope")
 
+_CLOUD = 20  # input-delta components of a word
 
-def measure(config: EscanConfig, lab: Lab) -> list[Measurement]:
-    """Train both architectures, and look at how the accepted networks handle three words."""
-    rows: list[Measurement] = []
-    for group in escan_groups(config, lab).values():
-        rows += group.accuracy_rows()
-        networks = [Network.of(unit, config.samples) for unit in group.accepted]
-        found = [
-            context_numbers(network) | product_numbers(network) | twice_numbers(network)
-            for network in networks
-        ]
-        rows += over_networks(group, found)
+
+def measure(config: EscanConfig, lab: Lab) -> list[Measurement | Plane | Curve]:
+    """Train both architectures, and measure how the accepted networks handle three words."""
+    rows: list[Measurement | Plane | Curve] = []
+    for trained in train(config, lab, config.escan_groups):
+        sheet, networks = trained.sheet, trained.networks
+        products = [offsets.word_products(network) for network in networks]
+        alignments = [subphrases.alignment_at_twice(network) for network in networks]
+        rows += trained.accuracy_rows(config.accepted)
+        rows += sheet.over_seeds([numbers(network) for network in networks])
+        rows += sheet.over_seeds([offsets.slope_of_left(lines) for lines in products])
+        rows += pictures.curves(sheet, products)
+        rows += pictures.curves(sheet, alignments)
         for network in networks[:1]:
-            rows += of_one(group, context_plane(network))
+            axes = trained.group.axes
+            rows.append(pictures.states("context_plane", network, axes, context(network)))
     return rows
 
 
-def context(pool: Pool) -> Decision:
-    """Decide aitken.context: AED's states at 'twice' know the verb, AO's do not."""
-    rows = {
-        (name, model): pool.select(name, ESCAN, model=model)
-        for name, model in (
-            ("preceding_verb", "aed"),
-            ("silhouette", "aed"),
-            ("preceding_verb", "ao"),
-            ("silhouette", "ao"),
-        )
-    }
-    evidence = {
-        f"{model}: {name}": interval_of(row)
-        for (name, model), found in rows.items()
-        for row in found
-    }
-    missing = sorted({model for (_, model), found in rows.items() if not found})
-    if missing:
-        return undecided(f"no run of {' and '.join(missing)} was accepted", evidence)
-    parts = [
-        at_least(rows["preceding_verb", "aed"][0], _MOSTLY),
-        above(interval_of(rows["silhouette", "aed"][0]), _CLUSTERED),
-        below(interval_of(rows["silhouette", "ao"][0]), _ONE_CLUSTER),
+def numbers(network: Network) -> Numbers:
+    """Return whether 'twice' knows its verb, what it attends to, and which μ·μ is second."""
+    return subphrases.context(network) | subphrases.before_twice(network) | offsets.ranks(network)
+
+
+def context(network: Network) -> Iterator[Cloud]:
+    """Yield χ + Δh of words, and of 'twice' by the verb before it (Fig. 6a)."""
+    twice, words = subphrases.at_twice(network), network.words
+    for verb in VERBS:
+        after = twice.preceding == words.index(verb)
+        yield "state", f"{verb} twice", twice.vectors[after][:_CLOUD]
+    side = states_of(next(network.traces())).encoder
+    parts = network.states.encoder.split(side)
+    for index, word in enumerate(words):
+        if word not in ("twice", "<eos>"):
+            own = (side.ids == index) & parts.mask
+            yield "state", word, parts.input_delta[own][:_CLOUD]
+
+
+_BEFORE = "attended before 'twice'"
+_VERB = "nearest verb is the preceding one"
+SILENT = ("and", "twice")
+
+CLAIMS: dict[str, Any] = {
+    "aitken.context": on_escan(
+        "preceding_verb",
+        Part(_VERB, "preceding_verb", reaches, MOST, only=AED),
+        Part(_VERB, "preceding_verb", only=AO),
+        Part("silhouette", "silhouette", above, HALF, only=AED),
+        Part("silhouette", "silhouette", below, 0.1, only=AO),
+    ),
+    "aitken.hide": on_escan(
+        "left_slope",
+        *(
+            Part(f"{x} at offset", "offset_product", below, given={"word": x}, each="offset")
+            for x in SILENT
+        ),
+        Part("slope of left", "left_slope", above),
+        Part("left at offset", "offset_product", given={"word": "left"}, each="offset"),
+        Part(f"{_BEFORE}, T=S", "twice_previous", reaches, MOST, {"sequences": "T=S"}),
+        Part(f"{_BEFORE}, all", "twice_previous", given={"sequences": "all"}),
+        Part("muD.muE largest at t = s", "temporal_rank", given={"rank": 1}),
+        Part("muD.muE second at t = s - 1", "temporal_rank", given={"rank": 2}),
+        models=("ao",),
+        deviation="networks trained on all of eSCAN are shown sequences without 'and' for T = S",
+    ),
+}
+
+# As in the paper: black, gold, pink and grey.
+_PARTS = {
+    "alignment": ("the alignment", "#000000"),
+    "temporal": ("μ·μ", SCORES["gold"]),
+    "input-delta": ("μ·χ + μ·Δh", SCORES["proxy"]),
+    "rest": ("the rest", NEUTRAL),
+}
+# The verb's colour, lighter.
+_CONTEXTS = {
+    **{word: colour for word, colour in WORDS.items() if word not in ("twice", "<eos>")},
+    "run twice": "#6FB7E4",
+    "walk twice": "#6CD0B0",
+    "jump twice": "#C77F8D",
+}
+_SHOWN_WORDS = ("run", "left", "and", "twice")
+_PRODUCT = Axis("(χ + Δh)·μ of the decoder")
+
+
+def draw(result: Result, units: Sequence[Logged]) -> Charts:
+    """Draw the clusters of 'twice', the alignment at it, and the products by word and offset."""
+    planes = result.select_pictures(Plane, "context_plane")
+    models = [str(plane.axes["model"]) for plane in planes]
+    panels: list[Any] = [
+        plane_panel(plane, f"a  {NAMES[model]}: input-delta components", _CONTEXTS)
+        for model, plane in zip(models, planes, strict=True)
     ]
-    return Decision(all_of(parts), evidence)
+    panels += [_alignment(result, model) for model in models]
+    panels += [_products(result, model) for model in models]
+    panels += [_by_offset(result, model) for model in models]
+    charts: dict[str, Any] = {"context": _context(result)}
+    if panels:
+        charts["fig6"] = beside(*panels, columns=len(models))
+    return charts
 
 
-def hide(pool: Pool) -> Decision:
-    """Decide aitken.hide: AO's silent words lean away, and 'twice' is passed over."""
-    leaning = {
-        f"{word} at offset {offset}": row
-        for word in SILENT
-        for offset in OFFSETS
-        for row in pool.select("offset_product", ESCAN, model="ao", word=word, offset=offset)
-    }
-    slope = pool.select("left_slope", ESCAN, model="ao")
-    previous = {
-        row.axes["sequences"]: row for row in pool.select("twice_previous", ESCAN, model="ao")
-    }
-    if not slope or not previous:
-        return undecided("no run of ao was accepted")
-    evidence = {name: interval_of(row) for name, row in leaning.items()}
-    evidence |= {
-        f"left at offset {row.axes['offset']}": interval_of(row)
-        for row in pool.select("offset_product", ESCAN, model="ao", word="left")
-    }
-    evidence |= {
-        f"attended before 'twice', sequences: {name}": interval_of(row)
-        for name, row in previous.items()
-    }
-    evidence["slope of left"] = interval_of(slope[0])
-    evidence |= {
-        f"number {row.axes['rank']} of muD.muE at t - s = {row.axes['offset']}": interval_of(row)
-        for row in pool.select("temporal_rank", ESCAN, model="ao")
-    }
-    parts = [below(interval_of(row)) for row in leaning.values()]
-    parts += [at_least(previous["T=S"], _MOSTLY), above(interval_of(slope[0]))]
-    deviation = "networks are trained on all of eSCAN, and shown sequences without 'and' for T = S"
-    return Decision(all_of(parts), evidence, deviation)
+def _alignment(result: Result, model: str) -> Any:
+    panel = Panel(
+        Axis("t − s"),
+        Axis("alignment at 'twice'"),
+        dict(_PARTS.values()),
+        f"b  {NAMES[model]}: s is the step of 'twice', T = S",
+        labels="legend",
+    )
+    rows = result.select("twice_alignment", model=model)
+    return band(rows, panel, x="offset", group=lambda row: _PARTS[str(row.axes["part"])][0])
 
 
-CLAIMS = {"aitken.context": context, "aitken.hide": hide}
+def _products(result: Result, model: str) -> Any:
+    return dots(
+        result.select("offset_product", model=model, offset=0),
+        _PRODUCT,
+        label=_word,
+        colour=lambda row: WORDS[_word(row)],
+        title=f"c  {NAMES[model]}: at t = s",
+    )
+
+
+def _by_offset(result: Result, model: str) -> Any:
+    products = result.select("offset_product", model=model)
+    panel = Panel(
+        Axis("offset t − s"),
+        _PRODUCT,
+        {word: WORDS[word] for word in _SHOWN_WORDS},
+        f"d  {NAMES[model]}: by offset",
+        labels="legend",
+    )
+    rows = [row for row in products if _word(row) in _SHOWN_WORDS]
+    return band(rows, panel, x="offset", group=_word)
+
+
+def _word(row: Measurement) -> str:
+    return str(row.axes["word"])
+
+
+def _context(result: Result) -> Any:
+    said = {
+        "preceding_verb": "nearest verb is the one before 'twice'",
+        "silhouette": "silhouette by the verb before 'twice'",
+        "twice_previous": "'twice' attends to the word before it",
+    }
+
+    def label(row: Measurement) -> str:
+        where = f", {row.axes['sequences']}" if "sequences" in row.axes else ""
+        return f"{NAMES[str(row.axes['model'])]}: {said[row.name]}{where}"
+
+    rows = [row for name in said for row in result.select(name)]
+    title = "What is read and attended to at 'twice'"
+    return dots(rows, Axis("share or silhouette"), label=label, title=title)

@@ -1,20 +1,22 @@
-"""A trained network that writes its own words, with its components: what every figure looks at.
+"""A trained network that reads its own words, with its components: what every figure measures.
 
-Everything goes through what any model offers, a trace, so that nothing here knows an architecture.
+Everything goes through what any model offers, a trace, so that nothing here depends on an
+architecture. Measures loop over `Network.heads`; the paper's networks have one head, which their
+measurements do not name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attnscope.analysis.alignment_terms import CROSS, temporal_alignment
+from attnscope.analysis.alignment_terms import CROSS, logit_scale, temporal_alignment
 from attnscope.analysis.decomposition import (
     Components,
     Decomposition,
@@ -22,68 +24,91 @@ from attnscope.analysis.decomposition import (
     decompose_views,
     states_of,
 )
+from attnscope.analysis.streaming import Measure, Ratio, collect, mean_of
 from attnscope.data.batch import Batch
 from attnscope.data.source import Source
-from attnscope.models.trace import AttentionModel, Trace
-from attnscope.recipes.aitken.units import accuracy_of, analysed, fresh
+from attnscope.models.encoder_decoder import EncoderDecoder
+from attnscope.models.trace import AttentionModel, Site, Trace
+from attnscope.recipes.aitken.measures import Numbers
+from attnscope.recipes.kit.sheet import Number
 from attnscope.training.trained_unit import TrainedUnit
 
-ROWS = 100  # sequences of a forward pass
+SIDES = ("encoder", "decoder")
+_ROWS = 100  # sequences of a forward pass
+# A time step that fewer sequences reach has no mean state to speak of.
+COMMON = 0.1
 
 N = TypeVar("N", bound="Network")
 
 
 @dataclass(frozen=True)
 class Network:
-    """A network that reads its own words, the sequences it is analysed on, and its components.
+    """A network, the sequences it is analysed on, and its components on them.
 
-    With other sequences, or another model, it is another network (`dataclasses.replace`).
+    Attributes
+    ----------
+    model
+        Any model with a trace; the paper's networks read their own words.
+    trimmed
+        Whether each forward pass is without the padding that its sequences share.
     """
 
     model: Any
     source: Source
     sequences: Batch
     seed: int = 0
+    trimmed: bool = False
 
     @classmethod
     def of(cls: type[N], unit: TrainedUnit, samples: int) -> N:
-        """Return a trained unit's network with its last weights, and fresh sequences."""
+        """Return a unit's network with its last weights, on fresh sequences and its own words."""
         return cls(analysed(unit), unit.unit.source, fresh(unit, samples), unit.unit.seed)
 
-    def of_length(self: N, length: int) -> N:
-        """Return the network with the sequences whose output has a length, EOS included."""
-        chosen = self.sequences.target_lengths == length
+    def only(self: N, chosen: Bool[Tensor, " sequence"]) -> N:
+        """Return the network with some of its sequences, and with their components."""
         return replace(self, sequences=self.sequences.rows(chosen))
 
     @property
     def samples(self) -> int:
-        """How many sequences there are."""
+        """The number of sequences."""
         return len(self.sequences)
 
     @property
     def batches(self) -> list[Batch]:
         """The sequences of each forward pass."""
-        return in_batches(self.sequences)
+        starts = range(0, self.samples, _ROWS)
+        parts = [self.sequences.rows(slice(start, start + _ROWS)) for start in starts]
+        return [part.trimmed() for part in parts] if self.trimmed else parts
 
     def traces(self) -> Iterator[Trace]:
         """Return a pass over the sequences, a few at a time."""
         for batch in self.batches:
-            # Not a `with` round the yield: whoever reads would be without gradients as well.
+            # Not a `with` around the yield: the reader would run without gradients as well.
             yield without_gradients(self.model, batch)
+
+    def collected(self, measures: Mapping[Number, Measure]) -> Numbers:
+        """Return several measures over all sequences, from one pass."""
+        found = collect(self.traces(), measures)
+        return {name: ratio.value for name, ratio in found.items()}
 
     @cached_property
     def accuracy(self) -> float:
         """The share of its words that are right, up to and with the end word."""
-        return accuracy_of(self.traces())
+        return collect(self.traces(), {"": words_right})[""].value
 
     @cached_property
     def attends(self) -> bool:
         """Whether there is attention."""
         return CROSS.site in next(self.traces()).sites
 
+    @cached_property
+    def heads(self) -> dict[int, dict[str, int]]:
+        """The heads in the order of their measurements, each with the axes that name it."""
+        return {0: {}}
+
     @property
     def views(self) -> dict[str, View]:
-        """What is taken apart."""
+        """The views that are decomposed."""
         found: dict[str, View] = {"states": states_of}
         return found | ({"cross": CROSS} if self.attends else {})
 
@@ -99,35 +124,56 @@ class Network:
 
     @property
     def cross(self) -> Decomposition:
-        """Components of queries and keys."""
+        """Components of queries (the decoder's side) and keys, heads side by side."""
         return self.decompositions["cross"]
 
-    @property
-    def decoder(self) -> Components:
-        """Components of decoder states."""
-        return sides(self.states)[1]
-
-    @property
-    def temporal_logits(self) -> Float[Tensor, "out inp"]:
-        """μ^D_s·μ^E_t, where some sequence reaches s and t."""
-        encoder, decoder = (int((side.time_counts > 0).sum()) for side in sides(self.cross))
-        return temporal_alignment(self.cross)[0, :decoder, :encoder]
+    @cached_property
+    def scale(self) -> float:
+        """The factor of q·k in the logits."""
+        return logit_scale(next(self.traces()))
 
     @property
     def words(self) -> tuple[str, ...]:
         """The input words."""
         return self.source.input_words.words
 
+    def temporal_logits(self, head: int = 0, common: float = 0.0) -> Float[Tensor, "out inp"]:
+        """Return μ^D_s·μ^E_t at the steps that at least this share of sequences reach."""
+        least = max(1.0, common * self.samples)
+        inp, out = (int((side.time_counts >= least).sum()) for side in sides(self.cross))
+        return temporal_alignment(self.cross, len(self.heads))[head, :out, :inp]
 
-def in_batches(batch: Batch) -> list[Batch]:
-    """Return a batch in pieces, each for one forward pass."""
-    return [batch.rows(slice(start, start + ROWS)) for start in range(0, len(batch), ROWS)]
+    def temporal_attention(self, head: int = 0) -> Float[Tensor, "out inp"]:
+        """Return softmax(μ^D·μ^E) at the steps that enough sequences reach."""
+        return self.temporal_logits(head, COMMON).softmax(-1)
+
+    @property
+    def paths(self) -> dict[str, Float[Tensor, "step state"]]:
+        """The temporal components of encoder and decoder states, at steps that some reach."""
+        return dict(zip(SIDES, map(reached, sides(self.states)), strict=True))
 
 
 @torch.no_grad()
 def without_gradients(model: AttentionModel, batch: Batch) -> Trace:
     """Return a model's forward pass."""
     return model.trace(batch)
+
+
+def analysed(unit: TrainedUnit) -> EncoderDecoder:
+    """Return the network with its last weights, reading its own words."""
+    return cast(EncoderDecoder, unit.model).with_teacher_forcing("off")
+
+
+def fresh(unit: TrainedUnit, count: int) -> Batch:
+    """Return held-out sequences other than those that were evaluated during training."""
+    seen = unit.unit.training.examples
+    return unit.unit.source.evaluation_batch(seen + count).rows(slice(seen, None))
+
+
+def words_right(trace: Trace) -> Ratio:
+    """Return the share of output words that are right, up to and with EOS."""
+    right = (trace.logits.argmax(-1) == trace.batch.targets).double()
+    return mean_of(right.masked_fill(~trace.batch.target_mask, torch.nan))
 
 
 def sides(components: Decomposition) -> tuple[Components, Components]:
@@ -137,10 +183,11 @@ def sides(components: Decomposition) -> tuple[Components, Components]:
 
 
 def reached(components: Components) -> Float[Tensor, "step state"]:
-    """Return the temporal components of the steps that some sample has."""
+    """Return the temporal components of the steps that some sample reaches."""
     return components.temporal[components.time_counts > 0]
 
 
-def paths(components: Decomposition) -> dict[str, Float[Tensor, "step state"]]:
-    """Return the temporal components of both sides by their names."""
-    return dict(zip(("encoder", "decoder"), map(reached, sides(components)), strict=True))
+def site_of(trace: Trace, head: int) -> Site:
+    """Return one head of the attention."""
+    site, one = trace.sites[CROSS.site], slice(head, head + 1)
+    return Site(site.mask, site.logits[:, one], site.weights[:, one], site.values[:, one])

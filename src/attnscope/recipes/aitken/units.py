@@ -1,24 +1,19 @@
-"""What all of aitken's recipes train and how they look at it; sizes are the authors' code's.
+"""Units of aitken's figures: which networks, trained how; sizes are those of the authors' code.
 
-Networks are trained on the right words (teacher forcing) and analysed on their own words, on fresh
-sequences beyond those that the log's accuracy is of. The loss is a mean over real positions; the
-authors' divides by the padded length, which makes their L2 penalty weigh about a tenth more.
+Networks are trained on the right words (teacher forcing) and analysed on their own words. The loss
+is a mean over real positions; the authors' divides by the padded length, which makes their L2
+penalty weigh about a tenth more.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal
 
-import torch
-from jaxtyping import Float
 from pydantic import Field
-from torch import Tensor
 
-from attnscope.analysis.streaming import Ratio, collect, mean_of
-from attnscope.data.batch import Batch
+from attnscope.claims.published import published_value
 from attnscope.data.source import Source
 from attnscope.models.architectures import (
     AED,
@@ -28,23 +23,25 @@ from attnscope.models.architectures import (
     CrossAttention,
     DotAttention,
     LearnedAttention,
-    LearnedQKV,
 )
 from attnscope.models.cells import CellName
-from attnscope.models.encoder_decoder import EncoderDecoder, EncoderDecoderSpec
-from attnscope.models.trace import Trace
+from attnscope.models.encoder_decoder import EncoderDecoderSpec
+from attnscope.recipes.kit.sheet import Number, Sheet
+from attnscope.runs.result import Measurement
 from attnscope.runs.spec import Settings
 from attnscope.scores.attention import Attention
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import AitkenAdam
 from attnscope.training.penalties import SquaredNorm
-from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every
 
 ArchitectureName = Literal["ved", "aed", "ao"]
 AttentionName = Literal["dot", "learned"]
-# Word accuracy at which a network counts as one that has solved its task; fixed before any run.
+# Word accuracy at which a network counts as having solved its task; fixed before any run.
 SOLVED = 0.97
+TRANSLATION = "en-fr"  # ends the name of an English-French corpus
+# The architectures of figures 3 to 6.
+MODELS: tuple[ArchitectureName, ...] = ("aed", "ao")
 
 _EVALUATED = 500  # steps from one evaluation to the next
 _ATTENTIONS: dict[AttentionName, CrossAttention] = {
@@ -69,7 +66,7 @@ class AitkenConfig(Settings):
 
 @dataclass(frozen=True)
 class Sizes:
-    """What the authors' code chooses by task: AO's room for words and period, and L2's weight."""
+    """Sizes that the authors' code chooses by task: AO's one-hot width and period, L2's weight."""
 
     width: int
     period: float
@@ -88,7 +85,7 @@ SIZES: dict[str, Sizes] = {
 
 @dataclass(frozen=True)
 class Kind:
-    """A cell and an attention, and the architectures that are made with them."""
+    """A cell and an attention, and the architectures that are built with them."""
 
     cell: CellName
     attention: AttentionName
@@ -125,16 +122,21 @@ def unit(
     l2
         c of the penalty c·Σθ², by default the authors' for the task and the architecture.
     """
-    sizes = SIZES[_kind(task)]
+    sizes = SIZES[str(type(task).model_fields["kind"].default)]
     steps = config.budget(task)
-    weight = sizes.l2[architecture] if l2 is None else l2
+    made: dict[str, Architecture] = {
+        "ved": VED(),
+        "aed": AED(attention=_ATTENTIONS[attention]),
+        "ao": AO(attention=_ATTENTIONS[attention], period=sizes.period),
+    }
     spec = EncoderDecoderSpec(
-        architecture=_architecture(architecture, _ATTENTIONS[attention], sizes.period),
+        architecture=made[architecture],
         cell=cell,
         hidden=config.hidden,
         # Only AO's positions need the room.
         input_dimension=sizes.width if architecture == "ao" else None,
     )
+    weight = sizes.l2[architecture] if l2 is None else l2
     training = Training(
         steps=steps,
         batch_size=config.batch_size,
@@ -147,60 +149,59 @@ def unit(
     return Unit(source=task, model=spec, training=training, seed=seed)
 
 
-def _kind(task: Source) -> str:
-    return str(type(task).model_fields["kind"].default)
+@dataclass(frozen=True)
+class Group:
+    """Networks that differ only in their seed."""
+
+    task: Source
+    model: ArchitectureName
+    seeds: int
+    cell: CellName = "gru"
+    attention: AttentionName = "dot"
+
+    @property
+    def axes(self) -> dict[str, str | int | float]:
+        """The axes of all their measurements."""
+        attention = "none" if self.model == "ved" else self.attention
+        return {"model": self.model, "cell": self.cell, "attention": attention}
+
+    @property
+    def usual(self) -> bool:
+        """Whether cell and attention are those of the paper's figures."""
+        return (self.cell, self.attention) == ("gru", "dot")
+
+    def units(self, config: AitkenConfig) -> list[Unit]:
+        """Return the units, one for each seed."""
+        return [
+            unit(
+                self.task,
+                self.model,
+                seed,
+                config=config,
+                cell=self.cell,
+                attention=self.attention,
+            )
+            for seed in range(self.seeds)
+        ]
+
+    def sheet(self, seeds: Sequence[int]) -> Sheet:
+        """Return the sheet of some of the networks' measurements."""
+        return Sheet(self.task.dataset, seeds=seeds, axes=self.axes)
+
+    def printed(self, table: str, dataset: str, metric: str) -> float | None:
+        """Return the share that the paper prints of this architecture, or None."""
+        percent = published_value("aitken", table, dataset, metric, model=self.model.upper())
+        return None if percent is None else percent / 100
 
 
-def _architecture(name: str, attention: CrossAttention, period: float) -> Architecture:
-    made: dict[str, Architecture] = {
-        "ved": VED(),
-        "aed": AED(attention=attention),
-        "ao": AO(attention=attention, period=period),
-    }
-    return made[name]
-
-
-def analysed(unit: TrainedUnit) -> EncoderDecoder:
-    """Return the network with its last weights, reading its own words."""
-    return cast(EncoderDecoder, unit.model).with_teacher_forcing("off")
-
-
-def fresh(unit: TrainedUnit, count: int) -> Batch:
-    """Return held-out sequences beyond those that were evaluated while training."""
-    seen = unit.unit.training.examples
-    return unit.unit.source.evaluation_batch(seen + count).rows(slice(seen, None))
-
-
-def words_right(trace: Trace) -> Ratio:
-    """Return the share of output words that are right, up to and with EOS."""
-    right = (trace.logits.argmax(-1) == trace.batch.targets).double()
-    return mean_of(right.masked_fill(~trace.batch.target_mask, torch.nan))
-
-
-def accuracy_of(passes: Iterable[Trace]) -> float:
-    """Return the word accuracy over forward passes."""
-    return collect(passes, {"": words_right})[""].value
-
-
-def context_readout(model: EncoderDecoder) -> Float[Tensor, "output state"]:
-    """Return what the readout makes of an encoder state that is attended to, a row a word.
-
-    Of AED this is the half of the context; with learned attention the values' map comes before. Of
-    VED, which attends to nothing, it is the readout of the decoder's state.
-    """
-    weight = model.output.weight.detach()
-    if model.attention is None:
-        return weight
-    weight = weight[:, -model.attention.value :]
-    if isinstance(model.attention, LearnedQKV):
-        return weight @ model.attention.value_map.detach()
-    return weight
-
-
-def without_state_readout(model: EncoderDecoder) -> EncoderDecoder:
-    """Return an AED whose output depends on the context alone (footnote 6)."""
-    other = copy.deepcopy(model)
-    value = cast(Any, other.attention).value
-    with torch.no_grad():
-        other.output.weight[:, :-value] = 0.0
-    return other
+def with_printed(
+    rows: Sequence[Measurement], printed: Mapping[Number, float | None]
+) -> list[Measurement]:
+    """Return measurements with the numbers that the paper prints of some of them."""
+    found = []
+    for row in rows:
+        for key, value in printed.items():
+            if row.name == key.name and dict(key.axes).items() <= row.axes.items():
+                row = row.model_copy(update={"published": value})
+        found.append(row)
+    return found

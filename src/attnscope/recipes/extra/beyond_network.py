@@ -1,8 +1,8 @@
 """A trained network of another architecture, read as the paper's are, with its components.
 
-Everything goes through what any model offers, a trace and a readout, so that nothing here knows an
-architecture. Networks are analysed on their own words, as the paper's. The heads of two seeds have
-nothing in common but their number: they are put in order by the share of μ^D·μ^E, largest first.
+Everything goes through what any model offers, a trace and a readout, so that nothing here depends
+on an architecture. Networks are analysed on their own words, as the paper's. The heads of two seeds
+have nothing in common but their number: they are ordered by the share of μ^D·μ^E, largest first.
 """
 
 from __future__ import annotations
@@ -10,28 +10,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import cast
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnscope.analysis.alignment_terms import CROSS
-from attnscope.analysis.decomposition import (
-    Components,
-    Side,
-    Sides,
-    View,
-)
-from attnscope.analysis.term_shares import TermShares, term_shares
+from attnscope.analysis.decomposition import Components, Side, Sides, View
+from attnscope.analysis.term_shares import TermShares
 from attnscope.data.batch import Batch
+from attnscope.data.escan import ExtendedScan
+from attnscope.data.sequence_tasks import OneToOne
 from attnscope.models.decoding import stepper
 from attnscope.models.trace import AttentionModel, Trace, needed
-from attnscope.recipes.aitken.networks import N, Network, in_batches, sides
-from attnscope.recipes.aitken.units import fresh
+from attnscope.recipes.aitken.measures import Numbers
+from attnscope.recipes.aitken.measures.dictionary import pairs_of, raised_most, share_right
+from attnscope.recipes.aitken.measures.terms import shares_of
+from attnscope.recipes.aitken.networks import COMMON, SIDES, N, Network, fresh, sides
+from attnscope.recipes.kit.sheet import number
 from attnscope.training.trained_unit import TrainedUnit
 
-_COMMON = 0.1  # of all sequences: those that reach a step whose mean is shown
+ALL_HEADS = "all"
 
 
 @torch.no_grad()
@@ -58,9 +57,9 @@ class HeadedNetwork(Network):
         return cls(unit.model, unit.unit.source, fresh(unit, samples), unit.unit.seed)
 
     @cached_property
-    def batches(self) -> list[Batch]:
+    def batches(self) -> list[Batch]:  # computed once, since writing is slow
         """The sequences of each forward pass, with the network's own words."""
-        return [own_words(self.model, batch) for batch in in_batches(self.sequences)]
+        return [own_words(self.model, batch) for batch in super().batches]
 
     def traces(self) -> Iterator[Trace]:
         """Return a pass over the sequences, a few at a time."""
@@ -69,7 +68,7 @@ class HeadedNetwork(Network):
 
     @property
     def views(self) -> dict[str, View]:
-        """What is taken apart."""
+        """The views that are decomposed."""
         return super().views | {"values": values_of}
 
     @property
@@ -80,37 +79,47 @@ class HeadedNetwork(Network):
     @cached_property
     def shares(self) -> dict[str, TermShares]:
         """The terms' shares, raw and row-centred, heads as the model has them."""
-        return term_shares(self.traces(), self.cross)
+        return dict(shares_of(self))
 
     @cached_property
-    def order(self) -> list[int]:
-        """The heads, that with the largest share of μ^D·μ^E first."""
-        return cast("list[int]", self.shares["raw"].mean[:, 0].argsort(descending=True).tolist())
+    def heads(self) -> dict[int, dict[str, int]]:
+        """The heads, the one with the largest share of μ^D·μ^E first."""
+        order = self.shares["raw"].mean[:, 0].argsort(descending=True).tolist()
+        return {head: {"head": rank} for rank, head in enumerate(order, 1)}
 
-    @property
-    def heads(self) -> int:
-        """How many heads there are."""
-        return len(self.shares["raw"].mean)
-
-    def paths(self, head: int) -> dict[str, Float[Tensor, "step key"]]:
+    def paths_of(self, head: int) -> dict[str, Float[Tensor, "step key"]]:
         """Return the temporal components of a head's keys and queries, which share a space.
 
         At steps that enough sequences reach: of a few, the mean is what they happen to say.
         """
-        return {
-            name: side.temporal[_common(side)].unflatten(-1, (self.heads, -1))[:, head]
-            for name, side in zip(("encoder", "decoder"), sides(self.cross), strict=True)
-        }
-
-
-def _common(side: Components) -> Bool[Tensor, " time"]:
-    return side.time_counts >= _COMMON * side.time_counts.max()
+        found = {}
+        for name, side in zip(SIDES, sides(self.cross), strict=True):
+            common = side.time_counts >= COMMON * side.time_counts.max()
+            found[name] = side.temporal[common].unflatten(-1, (len(self.heads), -1))[:, head]
+        return found
 
 
 def values_of(trace: Trace) -> Sides:
     """Return the values that are attended to, heads side by side, with the words read there."""
     values = trace.sites[CROSS.site].values.transpose(1, 2).flatten(2)
     return Sides(Side(values, trace.batch.inputs, trace.batch.input_mask), None)
+
+
+def dictionary_numbers(network: HeadedNetwork) -> Numbers:
+    """Return how many output words are raised most by the input component of their translation.
+
+    Through all heads together, and through each of them alone; nothing for text.
+    """
+    if not isinstance(network.source, ExtendedScan | OneToOne):
+        return {}
+    pairs, seen = pairs_of(network.source), network.values.seen.nonzero()[:, 0]
+    heads: dict[int | None, dict[str, str | int]] = {None: {"head": ALL_HEADS}}
+    heads |= {head: dict(axes) for head, axes in network.heads.items()}
+    found: Numbers = {}
+    for head, axes in heads.items():
+        best = raised_most(word_effects(network, seen, head).mT, seen)
+        found[number("dictionary", **axes)] = share_right(best, pairs)
+    return found
 
 
 @torch.no_grad()
@@ -123,15 +132,15 @@ def word_effects(
     """Return by how much a word's input component, added to the context, raises each output.
 
     The mean over all output positions of a few sequences. For a readout that is linear in the
-    context this is the product of readouts and input components, which the paper looks at; any
-    other readout has a dictionary too.
+    context this is the product of readouts and input components, which the paper uses; any other
+    readout has a dictionary too.
 
     Parameters
     ----------
     words
         Input words.
     head
-        To which context it is added; None is all of them, to each what it sees of the word.
+        The head to whose context it is added; None is all of them, each with its own values.
     sequences
         How many.
     """

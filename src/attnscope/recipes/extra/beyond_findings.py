@@ -6,20 +6,21 @@ nothing about these networks, so that no claim of it is decided here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import nan
 from typing import Any
 
 from attnscope.analysis.intervals import Interval
-from attnscope.claims.decide import Verdict, above, all_of, below, verdict
+from attnscope.claims.decide import Verdict, above, all_of, below, exactly, reaches, stays_within
 from attnscope.claims.pool import interval_of
-from attnscope.recipes.aitken.beyond_measure import ALL_HEADS
-from attnscope.recipes.aitken.shared_claims import AGREES, NEGLIGIBLE, THREE, THREE_ENOUGH
+from attnscope.claims.table import Rule
+from attnscope.recipes.aitken.claims import AGREES, NEGLIGIBLE, THREE_ENOUGH
+from attnscope.recipes.aitken.measures.terms import THREE
+from attnscope.recipes.extra.beyond_network import ALL_HEADS
 from attnscope.runs.result import Measurement, measured, select
 
-# Fixed beforehand, as the catalogue has them: aitken.orthogonal, word-variance, translation-terms.
-ORTHOGONAL, MOST, LITTLE, DOMINATES = 0.1, 0.8, 0.5, 0.5
+Axes = Mapping[str, str | int | float]
 
 NAMES = {
     "translator": "the translator with a bidirectional encoder",
@@ -32,14 +33,20 @@ _ENDS = {
 }
 _VALUES = {Verdict.HOLDS: 1.0, Verdict.FAILS: 0.0, Verdict.UNDECIDED: nan}
 
-# Finds the interval of a number of one architecture on one task, of one head if it has heads.
-Find = Callable[..., Interval]
-Decide = Callable[[Find], Verdict]
+
+@dataclass(frozen=True)
+class Bounded:
+    """A number of one architecture on one task, of one head if it has heads, and its bound."""
+
+    name: str
+    rule: Rule
+    bound: float
+    axes: Axes = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding of the paper: its claim, the tasks it is about, and how it is decided.
+    """A finding of the paper: its claim, the tasks it is about, and the numbers that decide it.
 
     ``says`` is the finding as the beginning of a sentence.
     """
@@ -47,96 +54,66 @@ class Finding:
     claim: str
     says: str
     tasks: tuple[str, ...]
-    decide: Decide
+    parts: tuple[Bounded, ...]
     of_heads: bool = False
 
 
-def _temporal(find: Find) -> Verdict:
-    return _at_least(find("temporal_agreement"), AGREES)
-
-
-def _delta(find: Find) -> Verdict:
-    return below(find("delta_share", side="encoder"), NEGLIGIBLE)
-
-
-def _orthogonal(find: Find) -> Verdict:
-    return below(find("orthogonality", side="encoder"), ORTHOGONAL)
-
-
-def _terms(find: Find) -> Verdict:
-    three = find("term_share", form="raw", term=THREE)
-    return all_of([above(find("largest_gap", form="raw")), above(three, THREE_ENOUGH)])
-
-
-def _dictionary(find: Find) -> Verdict:
-    found = find("dictionary", head=ALL_HEADS).value
-    return verdict(found == 1.0, found < 1.0)
-
-
-def _large_drop(find: Find) -> Verdict:
-    return _at_least(find("variance_drop"), MOST)
-
-
-def _small_drop(find: Find) -> Verdict:
-    drop = find("variance_drop")
-    return verdict(drop.high <= LITTLE, drop.low > LITTLE)
-
-
-def _no_term_dominates(find: Find) -> Verdict:
-    largest = find("largest_share", form="raw")
-    return verdict(largest.high <= DOMINATES, largest.low > DOMINATES)
-
-
-def _at_least(interval: Interval, bound: float) -> Verdict:
-    return verdict(interval.low >= bound, interval.high < bound)
-
-
 SIMPLE, ESCAN, TEXT = "one-to-one", "escan", "grammar"
+_ENCODER, _RAW = {"side": "encoder"}, {"form": "raw"}
+# Bounds were fixed beforehand, as the catalogue has them.
 FINDINGS = (
     Finding(
         "aitken.temporal-attention",
         "That temporal components alone give the attention",
         (SIMPLE,),
-        _temporal,
+        (Bounded("temporal_agreement", reaches, AGREES),),
         of_heads=True,
     ),
-    Finding("aitken.delta-small", "That delta components are negligible", (SIMPLE,), _delta),
+    Finding(
+        "aitken.delta-small",
+        "That delta components are negligible",
+        (SIMPLE,),
+        (Bounded("delta_share", below, NEGLIGIBLE, _ENCODER),),
+    ),
     Finding(
         "aitken.orthogonal",
         "That temporal and input-delta components are orthogonal",
         (SIMPLE,),
-        _orthogonal,
+        (Bounded("orthogonality", below, 0.1, _ENCODER),),
     ),
     Finding(
         "aitken.dictionary",
         "That an output word is raised most by its translation's input component",
         (SIMPLE, ESCAN),
-        _dictionary,
+        (Bounded("dictionary", exactly, 1.0, {"head": ALL_HEADS}),),
     ),
     Finding(
         "aitken.escan-terms",
         "That μ^D·μ^E is the largest term, and with μ^D·χ^E and μ^D·Δh^E more than .8",
         (ESCAN,),
-        _terms,
+        (
+            Bounded("largest_gap", above, 0.0, _RAW),
+            Bounded("term_share", above, THREE_ENOUGH, {"form": "raw", "term": THREE}),
+        ),
         of_heads=True,
     ),
     Finding(
         "aitken.word-variance",
         "That most of a word's variance is temporal",
         (SIMPLE, ESCAN),
-        _large_drop,
+        (Bounded("variance_drop", reaches, 0.8),),
     ),
     Finding(
         "aitken.word-variance",
         "That little of a word's variance is temporal on text",
         (TEXT,),
-        _small_drop,
+        (Bounded("variance_drop", stays_within, 0.5),),
     ),
     Finding(
         "aitken.translation-terms",
         "That no term has more than half of the alignment on text",
         (TEXT,),
-        _no_term_dominates,
+        (Bounded("largest_share", stays_within, 0.5, _RAW),),
         of_heads=True,
     ),
 )
@@ -161,15 +138,21 @@ def carried_over(
         if not any(dataset.startswith(task) for task in finding.tasks):
             continue
         for axes in _heads(rows, finding):
-            find = _finder(rows, axes)
-            result = finding.decide(find) if seeds else Verdict.UNDECIDED
-            end = _ENDS[result] if seeds else "cannot be said, as no network was accepted"
+            result, end = Verdict.UNDECIDED, "cannot be decided, as no network was accepted"
+            if seeds:
+                result = all_of([_decided(rows, part, axes) for part in finding.parts])
+                end = _ENDS[result]
             head = f"head {axes['head']} of " if axes else ""
             says = f"{finding.says} {end}: {head}{NAMES[model]}, {dataset}."
-            said = {"model": model, "finding": finding.claim, **axes}
-            count = len(seeds) or trained
-            found.append(_row(dataset, result, count, said, seeds, says))
+            named = {"model": model, "finding": finding.claim, **axes}
+            found.append(_row(dataset, result, len(seeds) or trained, named, seeds, says))
     return found
+
+
+def _decided(rows: Sequence[Measurement], part: Bounded, head: Axes) -> Verdict:
+    wanted: dict[str, Any] = {**head, **part.axes}
+    (row,) = select(rows, part.name, **wanted)
+    return part.rule(interval_of(row), part.bound)
 
 
 def average_attention(row: Measurement) -> Measurement:
@@ -185,12 +168,7 @@ def average_attention(row: Measurement) -> Measurement:
 
 
 def _row(
-    dataset: str,
-    result: Verdict,
-    count: int,
-    axes: Mapping[str, str | int | float],
-    seeds: Sequence[int],
-    says: str,
+    dataset: str, result: Verdict, count: int, axes: Axes, seeds: Sequence[int], says: str
 ) -> Measurement:
     value = Interval(_VALUES[result], nan, nan, count)
     return measured("carries_over", dataset, value, axes, seeds, found={"says": says})
@@ -202,12 +180,3 @@ def _heads(rows: Sequence[Measurement], finding: Finding) -> list[dict[str, str 
         return [{}]
     heads = [row.axes["head"] for row in select(rows, "largest_gap", form="raw")]
     return [{"head": head} for head in heads] or [{}]
-
-
-def _finder(rows: Sequence[Measurement], head: Mapping[str, str | int | float]) -> Find:
-    def find(name: str, **axes: str | int) -> Interval:
-        wanted: dict[str, Any] = {**head, **axes}
-        (row,) = select(rows, name, **wanted)
-        return interval_of(row)
-
-    return find

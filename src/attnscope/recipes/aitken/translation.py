@@ -1,13 +1,12 @@
-"""The networks of figure 4: AED and AO that translate by words.
+"""The networks of figures 4 and 5 that translate by words: AED and AO.
 
-The paper says of them: ParaCrawl, 30 000 words a language, at most 15 tokens. All else is a choice
-made here, before any run, and stands in the configuration with its reason.
+The paper says of them: ParaCrawl, 30 000 words a language, at most 15 tokens. Everything else is a
+choice that was made here before any run, and has its reason in the configuration.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,18 +15,32 @@ from jaxtyping import Int
 from pydantic import BeforeValidator, Field
 from torch import Tensor
 
-from attnscope.data.batch import Batch, Example, collate
+from attnscope.data.batch import Batch
 from attnscope.data.corpus import Corpus
 from attnscope.data.parallel_words import open_words
 from attnscope.errors import UsageError
 from attnscope.models.architectures import AED, AOWithRoom, Architecture
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
-from attnscope.models.trace import Trace
-from attnscope.recipes.aitken.escan_units import MODELS
-from attnscope.recipes.aitken.groups import Group, Wanted, over
-from attnscope.recipes.aitken.networks import N, Network, in_batches, without_gradients
-from attnscope.recipes.aitken.units import ArchitectureName, analysed
+from attnscope.recipes.aitken.measures import (
+    Lines,
+    Numbers,
+    attention,
+    components,
+    offsets,
+    terms,
+)
+from attnscope.recipes.aitken.networks import Network, analysed
+from attnscope.recipes.aitken.pictures import curves
+from attnscope.recipes.aitken.units import (
+    MODELS,
+    TRANSLATION,
+    ArchitectureName,
+    Group,
+    with_printed,
+)
+from attnscope.recipes.kit.sheet import Sheet, number
 from attnscope.recipes.recipe import Lab
+from attnscope.runs.pictures import Curve
 from attnscope.runs.result import Measurement
 from attnscope.runs.spec import Settings
 from attnscope.training.optimizer import Adam
@@ -35,9 +48,6 @@ from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every
 
 STAND_IN = "tatoeba-en-fr"
-DEVIATION = (
-    "Tatoeba (157,044 training pairs, median 7 tokens) in place of ParaCrawl (over 30 million)"
-)
 _EVALUATED = 2000  # steps from one evaluation to the next
 
 
@@ -71,16 +81,16 @@ class TranslationConfig(Settings):
     lr: float = Field(1e-3, gt=0)
     examples: int = Field(500, ge=1)  # of the log's accuracy
     samples: int = Field(4000, ge=2)  # held-out sentences of the analyses, at most
-    shortest: int = Field(10, ge=1)  # tokens a side of the sentences whose terms are looked at
+    shortest: int = Field(10, ge=1)  # tokens a side of the sentences whose terms are measured
     common: int = Field(20, ge=2)  # most common words that readouts are compared with
     # Output words, and the input words that they translate.
     dictionary: Pairs = Field((("la", "the"), ("le", "the"), ("les", "the")), min_length=1)
-    # Of our own making: the figure's example.
+    # Our own: the figure's example.
     sentence: str = "the old woman gave her little dog to the young man ."
 
     @property
     def part(self) -> str:
-        """Where the result lies beside that of other corpora: nothing for the default one."""
+        """The subfolder of the result; none for the default corpus."""
         default = type(self).model_fields["corpus"].default
         return "" if self.corpus == default else Path(self.corpus).resolve().name
 
@@ -113,66 +123,22 @@ def translator(
     return Unit(source=source, model=spec, training=training, seed=seed)
 
 
-class Translator(Network):
-    """A trained translator and the held-out sentences it is analysed on.
-
-    Last weights are analysed, so that no sentence has chosen them.
-    """
-
-    @classmethod
-    def of(cls: type[N], unit: TrainedUnit, samples: int, teacher_forcing: str = "off") -> N:
-        """Return a trained unit's network, reading its own words or (``on``) the right ones."""
-        model = analysed(unit).with_teacher_forcing(teacher_forcing)
-        source = unit.unit.source
-        return cls(model, source, source.evaluation_batch(samples), unit.unit.seed)
-
-    @property
-    def batches(self) -> list[Batch]:
-        """The sentences of each forward pass, without needless padding."""
-        return [batch.trimmed() for batch in in_batches(self.sequences)]
-
-    def of_sentences(self: N, shortest: int) -> N:
-        """Return the network with the sentences that have as many tokens on both sides."""
-        chosen = shorter_side(self.sequences) >= shortest
-        return replace(self, sequences=self.sequences.rows(chosen))
-
-    def example(self, text: str) -> Trace:
-        """Return the pass over one sentence, of which there is no translation."""
-        source = self.source
-        assert source.boundaries is not None
-        start, inputs = source.boundaries[0], source.encode(text)
-        steps = self.sequences.targets.shape[1]
-        nothing = [0] * steps
-        one = Example(0, inputs, [start, *nothing[1:]], nothing)
-        return without_gradients(self.model, collate([one]))
-
-
-def train_translators(config: TranslationConfig, lab: Lab) -> list[Group]:
+def train_translators(config: TranslationConfig, lab: Lab) -> dict[Group, list[TrainedUnit]]:
     """Train AED and AO, or reuse them; all are analysed, whatever their accuracy."""
     source = config.source
-    _demand_long_sentences(config, source)
-    units = [
-        translator(config, source, model, seed) for model in MODELS for seed in range(config.seeds)
-    ]
-    trained = iter(lab.train(units, "translators"))
-    groups = []
-    for model in MODELS:
-        members = tuple(islice(trained, config.seeds))
-        accuracies = tuple(Translator.of(unit, config.samples).accuracy for unit in members)
-        groups.append(Group(Wanted(source, model, config.seeds), members, accuracies, 0.0))
-    return groups
+    _check_lengths(config, source)
+    units = {
+        Group(source, model, config.seeds): [
+            translator(config, source, model, seed) for seed in range(config.seeds)
+        ]
+        for model in MODELS
+    }
+    return lab.train(units, "translators")
 
 
-def own_words_row(group: Group) -> Measurement:
-    """Return the accuracy of translators that read their own words."""
-    seeds = [unit.unit.seed for unit in group.units]
-    return group.row("token_accuracy", over(group.accuracies), {"reads": "own words"}, seeds)
-
-
-def _demand_long_sentences(config: TranslationConfig, source: Corpus) -> None:
-    """Refuse a corpus whose terms could not be looked at, before anything is trained on it."""
-    held_out = source.evaluation_batch(config.samples)
-    longest = int(shorter_side(held_out).max())
+def _check_lengths(config: TranslationConfig, source: Corpus) -> None:
+    """Reject a corpus without sentences long enough for their terms, before training on it."""
+    longest = int(shorter_side(source.evaluation_batch(config.samples)).max())
     if longest < config.shortest:
         raise UsageError(
             f"{source.dataset}: no held-out sentence has {config.shortest} tokens on both sides; "
@@ -181,5 +147,52 @@ def _demand_long_sentences(config: TranslationConfig, source: Corpus) -> None:
 
 
 def shorter_side(batch: Batch) -> Int[Tensor, " batch"]:
-    """Return how many tokens without the end the shorter one of each pair's sides has."""
+    """Return how many tokens without the end the shorter side of each pair has."""
     return torch.minimum(batch.input_lengths, batch.target_lengths) - 1
+
+
+def network_of(unit: TrainedUnit, samples: int, teacher_forcing: str = "off") -> Network:
+    """Return a translator on held-out sentences, reading its own words or (``on``) the right ones.
+
+    Last weights are analysed, so that no sentence has chosen them.
+    """
+    model = analysed(unit).with_teacher_forcing(teacher_forcing)
+    source = unit.unit.source
+    return Network(model, source, source.evaluation_batch(samples), unit.unit.seed, trimmed=True)
+
+
+def long_sentences(network: Network, shortest: int) -> Network:
+    """Return the network with the sentences that have as many tokens on both sides."""
+    return network.only(shorter_side(network.sequences) >= shortest)
+
+
+def measure_text(network: Network, shortest: int) -> tuple[Numbers, Lines]:
+    """Return what §4.1 says of terms, offsets, variances and the mean attention.
+
+    Terms are those of sentences with as many tokens on both sides; components are the means over
+    all sentences.
+    """
+    shares = terms.shares_of(network, long_sentences(network, shortest))
+    by_step = offsets.by_step(network)
+    numbers = (
+        terms.nine(network, shares)
+        | terms.three(network, shares)
+        | terms.largest(network, shares)
+        | terms.early_and_late(network, shares)
+        | offsets.changes(by_step)
+        | components.variance_drop(network)
+        | components.variance_words(network)
+        | attention.similarity(network)
+    )
+    return numbers, terms.by_step(shares) | by_step
+
+
+def text_rows(
+    group: Group, sheet: Sheet, found: Sequence[tuple[Numbers, Lines]]
+) -> list[Measurement | Curve]:
+    """Return the measurements of `measure_text` over networks, with the paper's variance drop."""
+    rows = sheet.over_seeds([numbers for numbers, _ in found])
+    drop = group.printed("text-s4.1", "English-French", "variance_drop(hE,hE-muE)")
+    if group.task.dataset.endswith(TRANSLATION):
+        rows = with_printed(rows, {number("variance_drop"): drop})
+    return [*rows, *curves(sheet, [lines for _, lines in found])]

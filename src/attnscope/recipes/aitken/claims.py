@@ -1,0 +1,221 @@
+"""Claims that several of aitken's figures decide together, and what their claims have in common.
+
+Thresholds are the catalogue's. A network says nothing about the paper's unless it solves its task:
+below a mean word accuracy of .97 a claim on a simple task is undecided, and on eSCAN only accepted
+runs are measured. Translation is decided on an English-French corpus alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from attnscope.claims.decide import above, below, exactly, verdict
+from attnscope.claims.pool import Pool, interval_of
+from attnscope.claims.table import (
+    Cell,
+    Cells,
+    Check,
+    Claim,
+    Finding,
+    Needs,
+    Part,
+    several,
+    together,
+)
+from attnscope.recipes.aitken.measures.terms import MU_MU, THREE
+from attnscope.recipes.aitken.units import MODELS, SOLVED, TRANSLATION
+
+ONE_TO_ONE, ESCAN = "one-to-one-3", "escan"
+STAND_IN = "tatoeba-en-fr"
+DEVIATION = (
+    "Tatoeba (157,044 training pairs, median 7 tokens) in place of ParaCrawl (over 30 million)"
+)
+AED, AO = {"model": "aed"}, {"model": "ao"}
+ALL = ("ved", *MODELS)
+# The networks of all figures.
+USUAL = ("ved gru none", "aed gru dot", "ao gru dot")
+# The kinds that aitken.cells needs: other cells, other attention, and no gates.
+CELL_KINDS = ("aed lstm dot", "aed ugrnn dot", "aed gru learned", "ao tanh dot")
+# Fixed beforehand: thresholds of the catalogue.
+NEGLIGIBLE, AGREES, THREE_ENOUGH, HALF, MOST = 0.1, 0.95, 0.8, 0.5, 0.9
+SEEDS, CELL_SEEDS = 5, 3
+
+Need = Callable[[Pool, Sequence[Cell]], str]
+
+
+def kind_of(row: Any) -> str:
+    """Return the kind of a record's network in words, as in ``aed lstm dot``."""
+    return " ".join(str(row.axes[axis]) for axis in ("model", "cell", "attention"))
+
+
+def is_text(dataset: str) -> bool:
+    """Return whether a data set is an English-French corpus."""
+    return dataset.endswith(TRANSLATION)
+
+
+def usual(dataset: Any, models: Sequence[str] = MODELS) -> dict[str, Any]:
+    """Return the axes of GRU networks with plain attention, or none, on all lengths together."""
+    kind = {"cell": "gru", "attention": ("dot", "none"), "length": (None,)}
+    return {"dataset": dataset, "model": tuple(models), **kind}
+
+
+def on_simple_task(
+    dataset: Any, models: Sequence[str], *checks: Check, shown: Sequence[str] = (), **more: Any
+) -> Claim:
+    """Return a claim about networks on a task that they solve; those ``shown`` do not decide."""
+    cells = Cells("word_accuracy", ("dataset", "model"), usual(dataset, (*models, *shown)))
+    return Claim(cells, checks, Needs(SEEDS, each={"model": models}, also=unsolved), **more)
+
+
+def unsolved(pool: Pool, cells: Sequence[Cell]) -> str:
+    """Return which of the networks that would decide do not solve their task."""
+    poor = [cell.label for cell in cells if cell.value("word_accuracy") < SOLVED]
+    return f"{', '.join(poor)}: mean word accuracy < {SOLVED}" if poor else ""
+
+
+def on_escan(
+    measured: str,
+    *checks: Check,
+    models: Sequence[str] = MODELS,
+    shown: Sequence[str] = (),
+    seeds: int = 1,
+    **more: Any,
+) -> Claim:
+    """Return a claim about accepted networks on eSCAN; those ``shown`` do not decide."""
+
+    def lacking(pool: Pool, cells: Sequence[Cell]) -> str:
+        have = {cell.given["model"] for cell in cells}
+        missing = " and ".join(model for model in models if model not in have)
+        some = f"{seeds} runs" if seeds > 1 else "accepted runs"
+        return f"needs {some} of {missing} on eSCAN" if missing else ""
+
+    cells = Cells(measured, ("model",), usual(ESCAN, (*models, *shown)))
+    return Claim(cells, checks, Needs(seeds, also=lacking), **more)
+
+
+def no_text(pool: Pool, cells: Sequence[Cell]) -> str:
+    """Return that nothing was measured on an English-French corpus."""
+    return "" if cells else "needs the networks of aitken/fig4 on English-French"
+
+
+def on_text(
+    measured: str,
+    *checks: Check,
+    models: Sequence[str] = (),
+    seeds: int = 1,
+    also: Need = no_text,
+    **given: str,
+) -> Claim:
+    """Return a claim about networks that translate English to French."""
+    cells = Cells(measured, ("dataset", "model"), usual(is_text) | given)
+    each = {"model": models} if models else {}
+    return Claim(cells, checks, Needs(seeds, each=each, also=also), deviation=stand_in)
+
+
+def stand_in(pool: Pool, datasets: Sequence[str]) -> str:
+    """Return how the corpus differs from the paper's, if it stands in for it."""
+    return DEVIATION if STAND_IN in datasets else ""
+
+
+def _twice_aed(cell: Cell) -> Finding:
+    """Decide that VED's share of Δh is at least twice AED's."""
+    if cell.given["model"] != "ved":
+        return Finding(None, {})
+    ved, aed = (interval_of(cell.one("delta_share", model=model)) for model in ("ved", "aed"))
+    return Finding(verdict(ved.low >= 2 * aed.high, ved.high < 2 * aed.low), {})
+
+
+def _no_difference(pool: Pool, cells: Sequence[Cell]) -> str:
+    return "" if pool.named("delta_share_difference") else "needs accepted runs of AED and AO"
+
+
+_ENCODER = {"side": "encoder"}
+DELTA_SMALL = several(
+    {
+        "one-to-one": Claim(
+            Cells("delta_share", ("model",), usual(ONE_TO_ONE, ALL) | _ENCODER),
+            (
+                Part("", "delta_share", below, NEGLIGIBLE, only={"model": MODELS}),
+                Part("", "delta_share", only={"model": "ved"}),
+                _twice_aed,
+            ),
+            Needs(SEEDS, each={"model": ALL}),
+        ),
+        "eSCAN": Claim(
+            Cells(("delta_share", "delta_share_difference"), ("dataset",), {"dataset": ESCAN}),
+            (
+                Part("AED less AO", "delta_share_difference", above),
+                Part("", "delta_share", given=usual(ESCAN) | _ENCODER, each="model"),
+            ),
+            Needs(also=_no_difference),
+        ),
+    }
+)
+
+DICTIONARY = several(
+    {
+        "one-to-one": Claim(
+            Cells("dictionary", ("model",), usual(ONE_TO_ONE)),
+            (Part("", "dictionary", exactly, 1.0),),
+            Needs(each={"model": MODELS}),
+        ),
+        "eSCAN": on_escan(
+            "dictionary",
+            Part("verbs", "dictionary", exactly, 1.0),
+            Part("maximal at 'and' or 'twice'", "silent_readouts", exactly, 0.0),
+        ),
+        "English-French": on_text("dictionary", Part("", "dictionary", exactly, 1.0)),
+    }
+)
+
+TEMPORAL_TERMS = (
+    Part(f"{MU_MU} less the largest other", "largest_gap", above, given={"form": "raw"}),
+    Part("three terms", "term_share", above, THREE_ENOUGH, {"form": "raw", "term": THREE}),
+)
+
+
+def _of_other_kinds(*parts: Part) -> Check:
+    """Return a check of the networks that are not those of the figures."""
+
+    def check(cell: Cell) -> Finding:
+        if _kind(cell) in USUAL:
+            return Finding(None, {})
+        return together([part(cell) for part in parts])
+
+    return check
+
+
+def _kind(cell: Cell) -> str:
+    return " ".join(cell.given[axis] for axis in ("model", "cell", "attention"))
+
+
+def _every_kind(kinds: Sequence[str]) -> Need:
+    def lacking(pool: Pool, cells: Sequence[Cell]) -> str:
+        missing = [kind for kind in kinds if kind not in map(_kind, cells)]
+        return f"needs {CELL_SEEDS} seeds of {', '.join(missing)}" if missing else ""
+
+    return lacking
+
+
+_KIND = ("model", "cell", "attention")
+CELLS = several(
+    {
+        "one-to-one": Claim(
+            Cells("temporal_agreement", _KIND, {"dataset": ONE_TO_ONE}),
+            (
+                _of_other_kinds(
+                    Part("temporal_agreement", "temporal_agreement", above, AGREES),
+                    Part("delta_share", "delta_share", below, NEGLIGIBLE, _ENCODER),
+                    Part("dictionary", "dictionary", exactly, 1.0),
+                ),
+            ),
+            Needs(CELL_SEEDS, also=_every_kind(CELL_KINDS)),
+        ),
+        "eSCAN": Claim(
+            Cells("largest_gap", _KIND, {"dataset": ESCAN} | AED),
+            (_of_other_kinds(*TEMPORAL_TERMS),),
+            Needs(CELL_SEEDS, also=_every_kind([kind for kind in CELL_KINDS if "aed" in kind])),
+        ),
+    }
+)

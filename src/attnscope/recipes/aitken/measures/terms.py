@@ -1,0 +1,145 @@
+"""Shares of the nine terms of the alignment (Eq. 3, Fig. 5a): their means, and by decoder step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from attnscope.analysis.alignment_terms import TERMS, AlignmentTerms
+from attnscope.analysis.term_shares import TermShares, term_shares
+from attnscope.recipes.aitken.measures import Lines, Numbers, over_steps
+from attnscope.recipes.aitken.networks import COMMON, Network
+from attnscope.recipes.kit.sheet import number
+
+_SYMBOLS = {"temporal": "mu", "word": "chi", "delta": "deltah"}
+TERM_NAMES = tuple(f"{_SYMBOLS[decoder]}D.{_SYMBOLS[encoder]}E" for decoder, encoder in TERMS)
+MU_MU = TERM_NAMES[0]
+THREE = "+".join(TERM_NAMES[:3])
+SORTING_TERM = "deltahD.chiE"  # the largest one in sorting, Fig. 2h
+# The three shades of Fig. 5a.
+SHADES = {MU_MU: (0,), "muD.chiE+muD.deltahE": (1, 2), "the other six": tuple(range(3, 9))}
+# Decoder steps s, from 1 on, that the claims call early and late.
+EARLY, LATE = 3, 8
+
+Shares = Mapping[str, TermShares]
+"""The shares of raw and of row-centred terms."""
+
+
+def shares_of(network: Network, among: Network | None = None) -> Shares:
+    """Return the terms' shares, those of some sequences by the components of all if asked for."""
+    return term_shares((among or network).traces(), network.cross)
+
+
+def _means(
+    network: Network, shares: Shares
+) -> Iterator[tuple[dict[str, str], dict[str, int], dict[str, float]]]:
+    """Yield form, head and the nine mean shares by name."""
+    for form, share in shares.items():
+        for head, axes in network.heads.items():
+            values = dict(zip(TERM_NAMES, share.mean[head].tolist(), strict=True))
+            yield {"form": form}, axes, values
+
+
+def nine(network: Network, shares: Shares) -> Numbers:
+    """Return each term's mean share."""
+    found: Numbers = {}
+    for form, head, values in _means(network, shares):
+        for term, value in values.items():
+            found[number("term_share", **form, term=term, **head)] = value
+    return found
+
+
+def three(network: Network, shares: Shares) -> Numbers:
+    """Return the mean share of the terms with μ^D together."""
+    return {
+        number("term_share", **form, term=THREE, **head): sum(list(values.values())[:3])
+        for form, head, values in _means(network, shares)
+    }
+
+
+def largest(network: Network, shares: Shares) -> Numbers:
+    """Return the largest mean share."""
+    return {
+        number("largest_share", **form, **head): max(values.values())
+        for form, head, values in _means(network, shares)
+    }
+
+
+def temporal_lead(network: Network, shares: Shares) -> Numbers:
+    """Return the mean share of μ^D·μ^E less that of the largest other term."""
+    return {
+        number("largest_gap", **form, **head): _lead(values, MU_MU)
+        for form, head, values in _means(network, shares)
+    }
+
+
+def sorting_lead(network: Network, shares: Shares) -> Numbers:
+    """Return the mean share of sorting's term less that of the largest other one."""
+    return {
+        number("term_gap", **form, term=SORTING_TERM, **head): _lead(values, SORTING_TERM)
+        for form, head, values in _means(network, shares)
+    }
+
+
+def _lead(values: Mapping[str, float], term: str) -> float:
+    return values[term] - max(value for name, value in values.items() if name != term)
+
+
+def _at_steps(share: TermShares, head: int = 0) -> Float[Tensor, "9 step"]:
+    """Return the shares at each step that enough sequences reach; late ones are in the mean."""
+    return share.per_step[head][:, share.counts >= COMMON * share.counts.max()]
+
+
+def by_step(shares: Shares) -> Lines:
+    """Return the nine raw shares at each step."""
+    lines = zip(TERM_NAMES, _at_steps(shares["raw"]), strict=True)
+    return {number("term_share_at", term=name): over_steps(line) for name, line in lines}
+
+
+def shades_by_step(shares: Shares) -> Lines:
+    """Return the raw shares of the three shades at each step."""
+    steps, found = _at_steps(shares["raw"]), {}
+    for shade, places in SHADES.items():
+        found[number("term_share_at", shade=shade)] = over_steps(steps[list(places)].sum(0))
+    return found
+
+
+def early_and_late(network: Network, shares: Shares) -> Numbers:
+    """Return how μ^D·μ^E leads early, and how its share falls.
+
+    ``early_gap`` is its share less that of the largest other term at one early step,
+    ``late_difference`` its mean share from the late step on less that of the early steps.
+    """
+    found: Numbers = {}
+    for form, share in shares.items():
+        for head, axes in network.heads.items():
+            temporal, *others = _at_steps(share, head)
+            gaps = temporal[:EARLY] - torch.stack(others)[:, :EARLY].amax(0)
+            for step, gap in enumerate(gaps.tolist(), 1):
+                found[number("early_gap", form=form, step=step, **axes)] = gap
+            late = temporal[LATE - 1 :].mean() - temporal[:EARLY].mean()
+            found[number("late_difference", form=form, **axes)] = float(late)
+    return found
+
+
+def around(
+    terms: AlignmentTerms, rows: Bool[Tensor, "batch out"], offsets: range
+) -> Float[Tensor, "occurrence part offset"]:
+    """Return the alignment and its parts around s = t at some output positions (Fig. 6b).
+
+    The parts are the alignment, μ·μ, μ·χ + μ·Δh, and the rest; NaN outside the sequence.
+    """
+    values = terms.values[:, 0]  # batch, term, out, inp
+    temporal, both = values[:, 0], values[:, 1] + values[:, 2]
+    total = values.sum(1)
+    parts = torch.stack([total, temporal, both, total - temporal - both], 1)
+    parts = parts.masked_fill(~terms.mask[:, None], torch.nan)
+    out, inp = terms.mask.shape[1:]
+    places = torch.arange(out)[:, None] + torch.tensor(list(offsets))
+    index = places.clamp(0, inp - 1).expand(*parts.shape[:2], -1, -1).to(parts.device)
+    near = parts.gather(-1, index)
+    outside = (places != places.clamp(0, inp - 1)).to(parts.device)
+    return near.masked_fill(outside, torch.nan).transpose(1, 2)[rows]
