@@ -250,9 +250,9 @@ def test_without_a_generator_nothing_is_dropped():
         (Recurrent(), 0.5, True, True),
         (Recurrent(layers=2), 0.0, True, True),
         (Residual(encoder=Recurrent()), 0.0, True, True),
-        (Recurrent(layers=2, dropout=0.5), 0.0, False, True),
-        (Recurrent(cell="gru"), 0.0, False, True),
-        (Concat(encoder=Recurrent(cell="gru")), 0.0, False, True),
+        (Recurrent(layers=2, dropout=0.5), 0.0, True, True),
+        (Recurrent(cell="gru"), 0.0, True, True),
+        (Concat(encoder=Recurrent(cell="gru")), 0.0, True, True),
     ],
 )
 def test_a_classifier_is_vectorised_and_recurrent_if_its_encoder_is(

@@ -174,9 +174,8 @@ def test_on_a_gpu_imitators_of_one_base_are_a_group_and_on_a_cpu_none():
     assert groups(units) == [[unit] for unit in units]
 
 
-def test_imitators_of_a_base_that_cannot_run_beside_them_make_no_group():
-    gru = MODEL.model_copy(update={"encoder": Recurrent(hidden=3, cell="gru")})
-    base = BASE.model_copy(update={"model": gru})
+def test_imitators_of_a_base_that_is_not_vectorised_form_no_group():
+    base = BASE.model_copy(update={"model": ProxySpec()})
     units = [on_a_gpu(imitator(base=base, divergence=x)) for x in (0.0, 0.5)]
     assert groups(units) == [[unit] for unit in units]
 

@@ -6,8 +6,7 @@ in the same order, masks drawn before the step (`attnscope.training.engine.dropo
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Int
@@ -17,8 +16,21 @@ from torch.nn.utils.rnn import PackedSequence
 from attnscope.data.batch import moved
 from attnscope.errors import UsageError
 
-# From a shape and a rate to a mask that is True where numbers are kept.
-Masks = Callable[[torch.Size, float], Tensor]
+
+@runtime_checkable
+class Masks(Protocol):
+    """From a shape and a rate to a mask that is True where numbers are kept.
+
+    With ``lengths`` the mask is that of packed texts: of its rows only the first Σ lengths count.
+    """
+
+    def __call__(
+        self, shape: torch.Size, rate: float, lengths: Int[Tensor, " batch"] | None = None
+    ) -> Tensor:
+        """Return the mask."""
+        ...
+
+
 Randomness = torch.Generator | Masks
 
 
@@ -42,7 +54,13 @@ _LANES = 4  # 16-bit numbers in one draw of 64 bits; drawing them one by one tak
 def masks_from(generator: torch.Generator) -> Masks:
     """Return a function that draws masks from a generator, False with the probability ``rate``."""
 
-    def drawn(shape: torch.Size, rate: float) -> Tensor:
+    def drawn(
+        shape: torch.Size, rate: float, lengths: Int[Tensor, " batch"] | None = None
+    ) -> Tensor:
+        if lengths is not None:
+            rows = int(lengths.sum())
+            mask = drawn(torch.Size((rows, *shape[1:])), rate)
+            return torch.cat([mask, mask.new_zeros(shape[0] - rows, *shape[1:])])
         count = shape.numel()
         draws = torch.empty(-(-count // _LANES), dtype=torch.int64, device=generator.device)
         draws.random_(-(2**63), None, generator=generator)
@@ -68,7 +86,9 @@ def masks_given(row: Bool[Tensor, " number"]) -> Masks:
     """Return a function that gives out masks drawn before, which follow each other in a row."""
     left = row
 
-    def given(shape: torch.Size, rate: float) -> Tensor:
+    def given(
+        shape: torch.Size, rate: float, lengths: Int[Tensor, " batch"] | None = None
+    ) -> Tensor:
         nonlocal left
         count = shape.numel()
         mask, left = left[:count].view(shape), left[count:]
@@ -77,6 +97,15 @@ def masks_given(row: Bool[Tensor, " number"]) -> Masks:
     return given
 
 
-def no_masks(shape: torch.Size, rate: float) -> Tensor:
+def packed_mask(
+    randomness: Randomness, rows: int, width: int, rate: float, lengths: Int[Tensor, " batch"]
+) -> Bool[Tensor, "row width"]:
+    """Return a mask of packed texts, with rows that do not count after the real ones."""
+    return _masks(randomness)(torch.Size((rows, width)), rate, lengths)
+
+
+def no_masks(
+    shape: torch.Size, rate: float, lengths: Int[Tensor, " batch"] | None = None
+) -> Tensor:
     """Raise: a term asked for randomness that no dry run recorded."""
     raise UsageError("A vectorised term may only draw at every step, or never.")

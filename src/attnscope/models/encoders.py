@@ -125,6 +125,7 @@ class Recurrent(EncoderSpec):
     layers; sunlu's DP-L starts from orthogonal matrices.
     """
 
+    vectorised: ClassVar[bool] = True
     recurrent: ClassVar[bool] = True
     kind: Literal["recurrent"] = "recurrent"
     hidden: int = Field(256, ge=1)
@@ -148,11 +149,6 @@ class Recurrent(EncoderSpec):
                 if parameter.ndim == 2:
                     nn.init.orthogonal_(parameter)
         return layers
-
-    @property
-    def vectorised(self) -> bool:
-        """Whether it may run under vmap: an LSTM without dropout between packed layers."""
-        return self.cell == "lstm" and not self.dropout
 
 
 class _Layers(Recurrence, Encoder):

@@ -11,6 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attnscope.models.cells import product
+
 Query = Float[Tensor, "*any query"]
 
 
@@ -20,13 +22,17 @@ class _HiddenLayer(nn.Linear):
     def __init__(self, width: int) -> None:
         super().__init__(2 * width, width)
 
+    def mapped(self, query: Query, context: Query) -> Query:
+        """Return W [s; P c] + b."""
+        return product(torch.cat([query, context], -1), self.weight, self.bias)
+
 
 class TanhReadout(_HiddenLayer):
     """tanh(W [s; P c] + b)."""
 
     def forward(self, query: Query, context: Query) -> Query:  # type: ignore[override]
         """Return the hidden layer."""
-        return torch.tanh(super().forward(torch.cat([query, context], -1)))
+        return torch.tanh(self.mapped(query, context))
 
 
 class ReluReadout(_HiddenLayer):
@@ -34,7 +40,7 @@ class ReluReadout(_HiddenLayer):
 
     def forward(self, query: Query, context: Query) -> Query:  # type: ignore[override]
         """Return the hidden layer."""
-        return torch.relu(super().forward(torch.cat([query, context], -1)))
+        return torch.relu(self.mapped(query, context))
 
 
 class SumReadout(nn.Module):

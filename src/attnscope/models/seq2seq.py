@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -22,6 +22,7 @@ from attnscope.data.randomness import seed_of, seeded
 from attnscope.data.source import Source
 from attnscope.errors import UsageError
 from attnscope.models.base import ModelSpec
+from attnscope.models.dropout import Randomness
 from attnscope.models.heads import HEADS, Heads
 from attnscope.models.intervention import LEARNED, AttentionRule
 from attnscope.models.readout import READOUTS
@@ -36,6 +37,8 @@ class Seq2SeqSpec(ModelSpec):
     decides the data alone; ``head_seeds`` also sets the number of heads.
     """
 
+    vectorised: ClassVar[bool] = True
+    recurrent: ClassVar[bool] = True
     kind: Literal["seq2seq"] = "seq2seq"
     embedding: int = Field(256, ge=1)
     hidden: int = Field(256, ge=1, description="width of a state, per direction")
@@ -101,7 +104,7 @@ class Seq2Seq(nn.Module):
         self,
         batch: Batch,
         attention: Mapping[str, AttentionRule] | None = None,
-        generator: torch.Generator | None = None,
+        generator: Randomness | None = None,
     ) -> Trace:
         """Run the model, teacher-forced; its one site is ``cross``."""
         embeddings = self.source_embedding(batch.inputs)

@@ -12,6 +12,8 @@ from attnscope.models.architectures import VED
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.models.encoders import Concat, Recurrent, WordStates
+from attnscope.models.proxy import ProxySpec
+from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.training.engine.backend import CudaBackend
 from attnscope.training.engine.grouping import groups, is_vmapped
 from attnscope.training.engine.workers import train_units
@@ -37,10 +39,9 @@ def on_a_gpu(units):
 
 def test_a_unit_by_itself_is_vmapped_where_its_steps_are_recorded(seeds, dropping):
     units = seeds((1,), dropping, GrammarSentiment())
-    gru = ClassifierSpec(encoder=Recurrent(hidden=2, cell="gru"))
     assert is_vmapped(on_a_gpu(units))
     assert not is_vmapped(units)
-    assert not is_vmapped(on_a_gpu(seeds((1,), gru, GrammarSentiment())))
+    assert not is_vmapped(on_a_gpu(seeds((1,), ProxySpec(), GrammarSentiment())))
 
 
 def test_on_a_gpu_long_texts_are_split_into_groups_that_fit_its_memory(seeds, monkeypatch):
@@ -70,9 +71,17 @@ def test_seeds_with_dropout_are_one_group(droppers):
     assert groups(units) == [units]
 
 
-@pytest.mark.parametrize("encoder", [Recurrent(hidden=2), Concat(encoder=Recurrent(hidden=2))])
-def test_seeds_with_an_lstm_are_one_group_on_a_gpu_and_none_on_a_cpu(seeds, encoder):
-    units = seeds(model=ClassifierSpec(encoder=encoder), source=GrammarSentiment())
+@pytest.mark.parametrize(
+    "model",
+    [
+        ClassifierSpec(encoder=Recurrent(hidden=2, cell="gru")),
+        ClassifierSpec(encoder=Concat(encoder=Recurrent(hidden=2, layers=2, dropout=0.1))),
+        Seq2SeqSpec(hidden=2),
+    ],
+    ids=["gru", "lstm-dropout", "seq2seq"],
+)
+def test_seeds_with_a_recurrence_are_one_group_on_a_gpu_and_none_on_a_cpu(seeds, model):
+    units = seeds(model=model, source=GrammarSentiment())
     assert sizes(on_a_gpu(units)) == [3]
     assert sizes(units) == [1, 1, 1]
 
@@ -96,9 +105,8 @@ def test_units_of_several_lambda_that_differ_in_more_are_kept_apart(seeds, scale
     alike = [unit for model in scales for unit in seeds(model=model, **few)]
     unpenalised = seeds(model=scales[0], objective=(Likelihood(),), **few)
     wider = seeds(model=scales[0].model_copy(update={"embedding": 6}), **few)
-    gru = Recurrent(hidden=2, cell="gru")
-    recurrent = seeds(model=scales[0].model_copy(update={"encoder": gru}), **few)
-    parts = [on_a_gpu(units) for units in (alike, unpenalised, wider, recurrent)]
+    proxies = seeds(model=ProxySpec(), **few)
+    parts = [on_a_gpu(units) for units in (alike, unpenalised, wider, proxies)]
     made = groups(list(itertools.chain(*parts)))
     assert [len(group) for group in made] == [6, 2, 2, 1, 1]
     assert made[1:] == [*parts[1:3], *([unit] for unit in parts[3])]
@@ -122,7 +130,8 @@ def test_units_that_differ_in_a_terms_weight_are_one_group_on_a_gpu_alone(seeds,
 
 
 def test_a_model_that_is_not_vectorised_forms_no_group(tiny):
-    assert sizes([tiny(seed=seed) for seed in range(3)]) == [1, 1, 1]
+    units = [tiny(GrammarSentiment(), ProxySpec(), seed) for seed in range(3)]
+    assert sizes(units) == sizes(on_a_gpu(units)) == [1, 1, 1]
 
 
 def test_on_a_cpu_groups_are_of_five_at_most_and_of_like_size(seeds):

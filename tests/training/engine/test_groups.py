@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnscope.data.corpus import GrammarSentiment
+from attnscope.data.corpus import GrammarSentiment, GrammarTranslation
 from attnscope.errors import AttnscopeError, NonFiniteLoss, UnitLocked, UsageError
 from attnscope.models.architectures import AO, VED
 from attnscope.models.attentions import DotProduct
@@ -18,6 +18,7 @@ from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.models.encoders import Concat, Recurrent, Residual
 from attnscope.models.intervention import Permuted
+from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.runs.tensors import load_arrays
 from attnscope.runs.unit import UnitFolder
 from attnscope.training import loop
@@ -194,6 +195,7 @@ RECURRENT = {
     "residual": (Residual(encoder=Recurrent(hidden=2)), (Tying(weight=0.1),)),
     "concat": (Concat(encoder=Recurrent(hidden=3)), (SquaredNorm(weight=0.1, parts=("encoder",)),)),
     "layers": (Recurrent(hidden=3, directions=1, layers=2), (DirectionProduct(weight=0.1),)),
+    "gru": (Recurrent(hidden=3, cell="gru", layers=2, dropout=0.4), (SquaredNorm(weight=0.1),)),
 }
 
 
@@ -204,6 +206,28 @@ def test_a_group_of_recurrent_models_has_the_numbers_of_its_units_one_by_one(see
     settings = {"source": GrammarSentiment(), "objective": (Likelihood(), *terms)}
     units = seeds((4, 0), model, dtype="float64", final_scores=(), **settings)
     compare_with_one_by_one(units, tmp_path)
+
+
+# snell's encoder-decoders; the second has texts of several lengths and dropout between layers.
+SEQ2SEQ = {
+    "copying": (PermutationCopy(length=4), {}),
+    "translator": (
+        GrammarTranslation(),
+        {"layers": 2, "directions": 2, "dropout": 0.5, "readout": "relu"},
+    ),
+    "gru": (GrammarTranslation(), {"cell": "gru", "directions": 2, "layers": 2, "dropout": 0.3}),
+    "averaged": (GrammarTranslation(), {"cell": "gru", "heads": 3, "join": "averaged"}),
+    "summed": (PermutationCopy(length=4), {"heads": 2, "readout": "linear"}),
+}
+
+
+@pytest.mark.parametrize("kind", SEQ2SEQ)
+def test_a_group_of_encoder_decoders_has_the_numbers_of_its_units_one_by_one(seeds, tmp_path, kind):
+    source, settings = SEQ2SEQ[kind]
+    words = "shared" if isinstance(source, PermutationCopy) else "separate"
+    model = Seq2SeqSpec(embedding=5, hidden=4, embeddings=words, **settings)
+    units = seeds((4, 0), model, source, dtype="float64", final_scores=(), optimizer=Sgd(lr=0.5))
+    compare_with_one_by_one(units, tmp_path, atol=1e-12)
 
 
 def test_what_a_step_draws_is_drawn_once_for_each_seed(scaled, tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ from attnscope.models.intervention import AttentionRule
 from attnscope.runs.spec import Settings
 from attnscope.training.engine.cuda_graphs import RecordedGradients
 from attnscope.training.engine.dropout_masks import draw_in_turn
-from attnscope.training.engine.padded_recurrence import ELEMENTWISE, FUSED, LSTMCell
+from attnscope.training.engine.recurrent_cells import ELEMENTWISE, FUSED, RecurrentCells
 from attnscope.training.engine.vmapped import Gradients, StackedModels
 from attnscope.training.objective import Term
 from attnscope.training.unit import Unit
@@ -30,13 +30,13 @@ class Backend(ABC):
 
     Attributes
     ----------
-    lstm_cell
-        How an LSTM's cell is computed under vmap.
+    cells
+        How the cells of LSTMs and GRUs are computed under vmap.
     vmaps_single_units
         Whether a unit by itself runs as a group of one.
     """
 
-    lstm_cell: LSTMCell
+    cells: RecurrentCells
     vmaps_single_units: bool
 
     def vectorises(self, unit: Unit) -> bool:
@@ -70,7 +70,7 @@ class CpuBackend(Backend):
     tenth of a step, and a larger group costs more.
     """
 
-    lstm_cell = ELEMENTWISE
+    cells = ELEMENTWISE
     vmaps_single_units = False
     _LARGEST = 5
 
@@ -104,7 +104,7 @@ class CudaBackend(Backend):
     a number share a group.
     """
 
-    lstm_cell = FUSED
+    cells = FUSED
     vmaps_single_units = True
     # Input positions that a group reads in one step, at most: with an LSTM's states and their
     # gradients some 9 GB.

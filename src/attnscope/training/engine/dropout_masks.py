@@ -9,9 +9,10 @@ a dry run; after two input widths they are extrapolated, since corpora of long t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from attnscope.data.batch import Batch
@@ -20,7 +21,33 @@ from attnscope.models.intervention import AttentionRule
 from attnscope.training.engine.vmapped import MASKS, Stack, StackedModels, first_batch
 from attnscope.training.objective import Term
 
-Asked = tuple[torch.Size, float]  # a shape and a rate
+
+class Asked(NamedTuple):
+    """A mask that a model asks for: its shape and rate.
+
+    The mask of packed texts has no number of rows here: that is the sum of the batch's lengths of
+    the name ``lengths``.
+    """
+
+    shape: torch.Size
+    rate: float
+    lengths: str | None = None
+
+    def size(self, batch: Batch) -> torch.Size:
+        """Return the shape of the mask that a model by itself draws for a batch."""
+        if self.lengths is None:
+            return self.shape
+        return torch.Size((int(getattr(batch, self.lengths).sum()), *self.shape))
+
+    def padded(self, columns: Stack) -> torch.Size:
+        """Return the shape of the mask in a stack of batches."""
+        if self.lengths is None:
+            return self.shape
+        words = columns[_WORDS[self.lengths]].shape
+        return torch.Size((words[1] * words[2], *self.shape))
+
+
+_WORDS = {"input_lengths": "inputs", "target_lengths": "targets"}
 # Calls a function for each row of some columns.
 Draw = Callable[..., None]
 
@@ -59,7 +86,7 @@ class DropoutMasks:
     ) -> Stack:
         """Return every batch's masks as a further stacked column; without dropout there is none."""
         asked = [self._asked_for(batch) for batch in batches]
-        stacked = [shape for shape, _ in self._asked_for(first_batch(columns))]
+        stacked = [each.padded(columns) for each in self._asked_for(first_batch(columns))]
         if not stacked:
             return {}
         sizes = [shape.numel() for shape in stacked]
@@ -67,13 +94,14 @@ class DropoutMasks:
         pinned = self.device.type == "cuda"
         rows = torch.empty(len(batches), sum(sizes), dtype=torch.bool, pin_memory=pinned)
 
-        def fill(row: Tensor, own: list[Asked], generator: torch.Generator) -> None:
+        def fill(row: Tensor, own: list[Asked], batch: Batch, generator: torch.Generator) -> None:
             row.zero_()
             masks = masks_from(generator)
-            for place, shape, (size, rate) in zip(row.split(sizes), stacked, own, strict=True):
-                place.view(shape)[tuple(map(slice, size))] = masks(size, rate)
+            for place, shape, each in zip(row.split(sizes), stacked, own, strict=True):
+                size = each.size(batch)
+                place.view(shape)[tuple(map(slice, size))] = masks(size, each.rate)
 
-        self.draw(fill, rows.unbind(), asked, generators)
+        self.draw(fill, rows.unbind(), asked, batches, generators)
         return {MASKS: rows}
 
     def _asked_for(self, batch: Batch) -> list[Asked]:
@@ -88,8 +116,14 @@ class DropoutMasks:
     def _dry_run(self, batch: Batch) -> list[Asked]:
         asked = []
 
-        def note(shape: torch.Size, rate: float) -> Tensor:
-            asked.append((shape, rate))
+        def note(
+            shape: torch.Size, rate: float, lengths: Int[Tensor, " batch"] | None = None
+        ) -> Tensor:
+            if lengths is None:
+                asked.append(Asked(shape, rate))
+            else:
+                name = next(name for name in _WORDS if getattr(batch, name) is lengths)
+                asked.append(Asked(shape[1:], rate, name))
             return torch.ones(shape, dtype=torch.bool)
 
         model: Any = self.model
@@ -107,12 +141,13 @@ def _at_width(width: int, known: Mapping[int, list[Asked]]) -> list[Asked] | Non
     if len(known) < 2:
         return None
     (first, one), (second, other) = list(known.items())[:2]
-    if [len(shape) for shape, _ in one] != [len(shape) for shape, _ in other]:
+    if [len(each.shape) for each in one] != [len(each.shape) for each in other]:
         return None
     found = []
-    for (shape, rate), (changed, _) in zip(one, other, strict=True):
-        sides = list(zip(shape, changed, strict=True))
+    for each, changed in zip(one, other, strict=True):
+        sides = list(zip(each.shape, changed.shape, strict=True))
         if any(a != b and (a, b) != (first, second) for a, b in sides):
             return None
-        found.append((torch.Size(a if a == b else width for a, b in sides), rate))
+        shape = torch.Size(a if a == b else width for a, b in sides)
+        found.append(each._replace(shape=shape))
     return found

@@ -26,7 +26,7 @@ from attnscope.runs.tensors import Arrays, load_arrays
 from attnscope.runs.unit import UnitFolder
 from attnscope.training.engine.backend import backend_of
 from attnscope.training.engine.dropout_masks import DropoutMasks
-from attnscope.training.engine.padded_recurrence import vmappable
+from attnscope.training.engine.vmappable import vmappable
 from attnscope.training.engine.vmapped import Stack, stack, stack_batches, term_numbers
 from attnscope.training.loop import (
     CHECKPOINT_SECONDS,
@@ -90,10 +90,10 @@ def train_group(
 
 def _ready(unit: Unit, workspace: Path) -> list[Term]:
     """Return the terms with the trained models they need, which run under vmap too."""
-    load, cell = model_loader(workspace, unit.device), backend_of(unit.device).lstm_cell
+    load, cells = model_loader(workspace, unit.device), backend_of(unit.device).cells
 
     def load_vmappable(base: Unit, which: str) -> nn.Module:
-        return vmappable(load(base, which), cell)
+        return vmappable(load(base, which), cells)
 
     return [term.ready(load_vmappable) for term in unit.training.objective]
 
@@ -177,7 +177,7 @@ class _Group:
         numbers = {seed: number for number, seed in enumerate(seeds)}
         backend = backend_of(members[0].unit.device)
         reads = [numbers[member.unit.seed] for member in members]
-        self.stacked = stack(self.models, reads, backend.lstm_cell)
+        self.stacked = stack(self.models, reads, backend.cells)
         self.optimizer = self.training.optimizer.build_stacked(self.stacked)
         attention = self.training.attention
         own = term_numbers(self.stacked, [m.unit.training.objective for m in members])

@@ -1,90 +1,30 @@
-"""An LSTM over padded texts as plain tensor operations, for models under `torch.func.vmap`.
+"""LSTMs and GRUs over padded texts as plain tensor operations, for models under `torch.func.vmap`.
 
 A long text is thousands of small kernels, and a GPU is held up by starting them: stacked models
 need no more of them than one. Both directions run at once. The backward one reads each text
 reversed within its own length, so that padding always comes last and reaches no real state, and
-nothing is masked on the way. The gradient is written out: there is one product per word, and one
-per weight matrix for all words.
+nothing is masked on the way. Gradients are written out: there is one product per word, and one per
+weight matrix for all words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from copy import deepcopy
-from dataclasses import dataclass
-from functools import partial
-from itertools import chain
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from attnscope.data.batch import moved
-from attnscope.errors import UsageError
-from attnscope.models.dropout import Randomness, dropped
-from attnscope.models.recurrence import Recurrence, State
+from attnscope.training.engine.recurrent_cells import RecurrentCells
 
-_SUFFIXES = ("", "_reverse")  # of PyTorch's names of a direction's parameters
-
-
-def vmappable(model: nn.Module, cell: LSTMCell) -> nn.Module:
-    """Return a model with the very same parameters, whose recurrences can run under vmap."""
-    tensors = chain(model.parameters(), model.buffers())
-    same = deepcopy(model, {id(tensor): tensor for tensor in tensors})
-    for module in same.modules():
-        if isinstance(module, Recurrence):
-            module.forward = partial(_padded, module, cell)  # type: ignore[method-assign]
-    return same
+Gates = Float[Tensor, "model batch time direction gates"]
+Weight = Float[Tensor, "model direction gates hidden"]
+Start = Float[Tensor, "model direction batch hidden"]
+Lengths = Int[Tensor, "model batch"]
 
 
-def _padded(
-    recurrence: Recurrence,
-    cell: LSTMCell,
-    inputs: Float[Tensor, "batch time width"],
-    lengths: Int[Tensor, " batch"],
-    state: State | None = None,
-    generator: Randomness | None = None,
-) -> tuple[Float[Tensor, "batch time state"], Any]:
-    """Return what `Recurrence` returns for texts that start from 0, without the last states."""
-    if state is not None:
-        raise UsageError("A vectorised recurrence starts from 0: train these units one by one.")
-    states = padded_states(recurrence.layer, inputs, lengths, cell)
-    for layer in recurrence.upper:
-        states = padded_states(layer, dropped(states, recurrence.dropout, generator), lengths, cell)
-    return states, None
-
-
-def padded_states(
-    layer: nn.Module,
-    inputs: Float[Tensor, "batch time width"],
-    lengths: Int[Tensor, " batch"],
-    cell: LSTMCell,
-) -> Float[Tensor, "batch time state"]:
-    """Return the states that an LSTM of one layer has of packed texts, and 0 at padding.
-
-    It may be under `torch.func.vmap`, with gradients taken outside, and in a CUDA graph.
-    """
-    if not isinstance(layer, nn.LSTM):
-        raise UsageError(
-            f"Only LSTMs can be vectorised, and an encoder has a {type(layer).__name__}: train its "
-            "units one by one."
-        )
-    suffixes = _SUFFIXES[: 1 + layer.bidirectional]
-    words, word_biases, states, state_biases = (
-        [getattr(layer, f"{name}_l0{suffix}") for suffix in suffixes]
-        for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
-    )
-    bias = torch.cat(word_biases) + torch.cat(state_biases)
-    gates = nn.functional.linear(inputs, torch.cat(words), bias).unflatten(-1, (len(suffixes), -1))
-    lengths = moved(lengths, inputs.device)
-    found, *_ = _Words.apply(gates[None], torch.stack(states)[None], lengths[None], cell)
-    # Not found[0], whose gradient is a copy into zeros.
-    return found.squeeze(0).flatten(-2)
-
-
-class _Order:
+class ReadingOrder:
     """Where the words of padded texts stand when they are read one after another, and back.
 
     Padded they are in the order of model, text, word and direction; read, in that of word, model,
@@ -99,10 +39,10 @@ class _Order:
     padded
         For each padded place, that in the order of reading.
     states
-        The same in states, which start with those before the first word: 0, as padding's are to be.
+        The same in the states after each word with zeros appended, which padding is given.
     """
 
-    def __init__(self, lengths: Int[Tensor, "model batch"], width: int, directions: int) -> None:
+    def __init__(self, lengths: Lengths, width: int, directions: int) -> None:
         models, batch = lengths.shape
 
         def counted(size: int, *shape: int) -> Tensor:
@@ -111,150 +51,218 @@ class _Order:
         model, direction = counted(models, -1, 1, 1), counted(directions, -1, 1)
         text, word, ends = counted(batch, -1), counted(width, -1, 1, 1, 1), lengths[:, None]
         self.real = word < ends
+        self.last = word == ends - 1
         place = torch.where((direction == 1) & self.real, ends - 1 - word, word)
         read = ((model * batch + text) * width + place) * directions + direction
         back = ((place * models + model) * directions + direction) * batch + text
+        rows = width * models * directions * batch
         self.read = read.flatten()
         self.padded = _as_padded(back)
-        self.states = _as_padded((back + models * directions * batch) * self.real)
+        self.states = _as_padded(torch.where(self.real, back, rows))
 
 
 def _as_padded(rows: Int[Tensor, "time model direction batch"]) -> Int[Tensor, " row"]:
     return rows.permute(1, 3, 0, 2).flatten()
 
 
-class _Words(torch.autograd.Function):
-    """The states of several models' texts, from the gates' inputs.
+class _Texts:
+    """Shapes of a step, and the ways between padded places and the order of reading."""
 
-    With the states come the tensors that the gradient needs, by word: states, cells and gates.
+    def __init__(self, lengths: Lengths, width: int, directions: int) -> None:
+        self.models, self.batch = lengths.shape
+        self.width, self.directions = width, directions
+        self.lanes = self.models * directions
+        self.order = ReadingOrder(lengths, width, directions)
+
+    def read(self, padded: Float[Tensor, "model batch time direction any"]) -> Tensor:
+        """Return values word by word: time, rows of all lanes, width."""
+        flat = padded.reshape(-1, padded.shape[-1]).index_select(0, self.order.read)
+        return flat.view(self.width, -1, padded.shape[-1])
+
+    def wanted(self, gradient: Float[Tensor, "model batch time direction hidden"]) -> Tensor:
+        """Return the states' gradients word by word, 0 at padding."""
+        hidden = gradient.shape[-1]
+        read = self.read(gradient).view(self.width, self.models, self.directions, self.batch, -1)
+        read.masked_fill_(~self.order.real[..., None], 0.0)
+        return read.view(self.width, self.lanes, self.batch, hidden)
+
+    def padded(self, read: Float[Tensor, "time row any"]) -> Tensor:
+        """Return gradients in their padded places."""
+        flat = read.flatten(0, 1).index_select(0, self.order.padded)
+        return flat.view(self.models, self.batch, self.width, self.directions, -1)
+
+    def padded_states(self, states: Float[Tensor, "time row hidden"]) -> Tensor:
+        """Return states in their padded places, 0 at padding."""
+        flat = states.flatten(0, 1)
+        flat = torch.cat([flat, flat.new_zeros(1, flat.shape[1])])
+        found = flat.index_select(0, self.order.states)
+        return found.view(self.models, self.batch, self.width, self.directions, -1)
+
+    def by_lane(self, rows: Float[Tensor, "*any row width"]) -> Tensor:
+        """Return rows with an axis over lanes."""
+        return rows.unflatten(-2, (self.lanes, self.batch))
+
+    def whole(self, values: Float[Tensor, "time row any"]) -> Float[Tensor, "lane row2 any"]:
+        """Return all words of each lane as the rows of one matrix."""
+        return self.by_lane(values).transpose(0, 1).flatten(1, 2)
+
+
+class LSTMTexts(torch.autograd.Function):
+    """States and last cells of several models' texts, from the gates' inputs.
+
+    With them come the tensors that the gradient needs, by word: states, cells and gates.
     """
 
     @staticmethod
     def forward(
-        gates: Float[Tensor, "model batch time direction gates"],
-        weight: Float[Tensor, "model direction gates hidden"],
-        lengths: Int[Tensor, "model batch"],
-        lstm: LSTMCell,
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        models, batch, width, directions, size = gates.shape
-        lanes, hidden = models * directions, size // 4
-        order = _Order(lengths, width, directions)
-        given = gates.reshape(-1, size).index_select(0, order.read).view(width, -1, size)
+        gates: Gates, weight: Weight, state: Start, cell: Start, lengths: Lengths, ops: Any
+    ) -> tuple[Tensor, ...]:
+        """Read all words."""
+        texts = _Texts(lengths, gates.shape[2], gates.shape[3])
         across = weight.flatten(0, 1).transpose(1, 2)
-        states = [gates.new_zeros(lanes * batch, hidden)]
-        cells, active = [states[0]], []
-        for word in given:
-            own = torch.bmm(states[-1].view(lanes, batch, hidden), across)
-            state, cell, gate = lstm.step(word, own.view(-1, size), cells[-1])
-            states.append(state)
-            cells.append(cell)
+        states = [state.flatten(0, 2)]
+        cells, active = [cell.flatten(0, 2)], []
+        for word in texts.read(gates):
+            own = torch.bmm(texts.by_lane(states[-1]), across).flatten(0, 1)
+            after, inside, gate = ops.lstm(word, own, cells[-1])
+            states.append(after)
+            cells.append(inside)
             active.append(gate)
-        every = torch.stack(states)
-        padded = every.view(-1, hidden).index_select(0, order.states)
-        shape = models, batch, width, directions, hidden
-        return padded.view(shape), every, torch.stack(cells), torch.stack(active)
+        every, inner = torch.stack(states), torch.stack(cells)
+        rows = torch.arange(every.shape[1], device=every.device)
+        ends = lengths[:, None].expand(-1, texts.directions, -1).flatten()
+        last = inner.flatten(0, 1).index_select(0, ends * len(rows) + rows)
+        found = texts.padded_states(every[1:])
+        return found, last.view_as(cell), every, inner, torch.stack(active)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        _, weight, lengths, ctx.lstm = inputs
+        """Keep what the gradient needs."""
+        _, weight, _, _, lengths, ctx.ops = inputs
+        _, _, *kept = output
+        ctx.mark_non_differentiable(*kept)
+        # Else the others would be given gradients, which are 0 and as large.
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(weight, lengths, *kept)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor, last: Tensor | None, *_: None) -> Any:
+        """Return the gradients of gates, weights and starts."""
+        weight, lengths, states, cells, active = ctx.saved_tensors
+        width, directions = len(active), weight.shape[1]
+        texts = _Texts(lengths, width, directions)
+        across = weight.flatten(0, 1)
+        wanted = texts.wanted(_or_zeros(gradient, states, texts))
+        cell = torch.zeros_like(cells[0])
+        ends = texts.order.last.expand(-1, -1, directions, -1).reshape(width, -1, 1)
+        gates: Tensor | None = None
+        found = []
+        for word in reversed(range(width)):
+            state = wanted[word]
+            if gates is not None:
+                state.baddbmm_(texts.by_lane(gates), across)
+            if last is not None:
+                # After a text's last word, its cell has no other gradient.
+                cell = torch.where(ends[word], last.flatten(0, 2), cell)
+            gates, cell = ctx.ops.lstm_back(
+                state.flatten(0, 1), cell, cells[word], cells[word + 1], active[word]
+            )
+            found.append(gates)
+        every = torch.stack(found[::-1])
+        of_weight = torch.bmm(texts.whole(every).transpose(1, 2), texts.whole(states[:-1]))
+        shape = texts.models, directions, texts.batch, -1
+        before = torch.bmm(texts.by_lane(every[0]), across).view(shape)
+        return texts.padded(every), of_weight.view_as(weight), before, cell.view(shape), None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> Any:
+        """Run the models of `torch.func.vmap` as further models."""
+        (states, last, *kept), size = _flattened(LSTMTexts, info, in_dims, inputs)
+        found = states.unflatten(0, (size, -1)), last.unflatten(0, (size, -1))
+        return (*found, *kept), (0, 0, *[None] * len(kept))
+
+
+class GRUTexts(torch.autograd.Function):
+    """States of several models' texts, from the gates' inputs; with them what the gradient needs.
+
+    The state's part of the gates has a bias of its own, because the reset gate scales it.
+    """
+
+    @staticmethod
+    def forward(
+        gates: Gates,
+        weight: Weight,
+        bias: Float[Tensor, "model direction gates"],
+        state: Start,
+        lengths: Lengths,
+        ops: RecurrentCells,
+    ) -> tuple[Tensor, ...]:
+        """Read all words."""
+        texts = _Texts(lengths, gates.shape[2], gates.shape[3])
+        across, offset = weight.flatten(0, 1).transpose(1, 2), bias.flatten(0, 1)[:, None]
+        states, kept = [state.flatten(0, 2)], []
+        for word in texts.read(gates):
+            own = torch.baddbmm(offset, texts.by_lane(states[-1]), across).flatten(0, 1)
+            after, inside = ops.gru(word, own, states[-1])
+            states.append(after)
+            kept.append(inside)
+        every = torch.stack(states)
+        return texts.padded_states(every[1:]), every, torch.stack(kept)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        """Keep what the gradient needs."""
+        _, weight, _, _, lengths, ctx.ops = inputs
         _, *kept = output
         ctx.mark_non_differentiable(*kept)
-        # Else they would be given gradients, which are 0 and as large.
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(weight, lengths, *kept)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor, *_: None) -> Any:
-        weight, lengths, states, cells, active = ctx.saved_tensors
-        models, batch, width, directions, hidden = gradient.shape
-        lanes = models * directions
-        order = _Order(lengths, width, directions)
-        wanted = gradient.reshape(-1, hidden).index_select(0, order.read)
-        wanted = wanted.view(width, models, directions, batch, hidden)
-        wanted.masked_fill_(~order.real[..., None], 0.0)
-        wanted = wanted.view(width, lanes, batch, hidden)
+        """Return the gradients of gates, weights and starts."""
+        weight, lengths, states, kept = ctx.saved_tensors
+        width, directions = len(kept), weight.shape[1]
+        texts = _Texts(lengths, width, directions)
         across = weight.flatten(0, 1)
-        gates, cell = None, torch.zeros_like(cells[0])
-        found = []
+        wanted = texts.wanted(_or_zeros(gradient, states, texts)).flatten(1, 2)
+        before: Tensor | None = None
+        by_word, by_state = [], []
         for word in reversed(range(width)):
-            state = wanted[word]
-            if gates is not None:
-                state.baddbmm_(gates.view(lanes, batch, -1), across)
-            gates, cell = ctx.lstm.back(
-                state.view(-1, hidden), cell, cells[word], cells[word + 1], active[word]
-            )
-            found.append(gates)
-        every = torch.stack(found[::-1])
-        padded = every.view(-1, 4 * hidden).index_select(0, order.padded)
-        of_weight = torch.bmm(
-            _by_lane(every, lanes, batch).transpose(1, 2), _by_lane(states[:-1], lanes, batch)
-        )
-        return padded.view(*gradient.shape[:-1], 4 * hidden), of_weight.view_as(weight), None, None
+            state = wanted[word] if before is None else wanted[word] + before
+            given, own, held = ctx.ops.gru_back(state, kept[word])
+            before = torch.baddbmm(texts.by_lane(held), texts.by_lane(own), across).flatten(0, 1)
+            by_word.append(given)
+            by_state.append(own)
+        every = texts.whole(torch.stack(by_state[::-1]))
+        of_weight = torch.bmm(every.transpose(1, 2), texts.whole(states[:-1])).view_as(weight)
+        of_bias = every.sum(1).view(weight.shape[:-1])
+        of_gates = texts.padded(torch.stack(by_word[::-1]))
+        assert before is not None
+        of_start = before.view(texts.models, directions, texts.batch, -1)
+        return of_gates, of_weight, of_bias, of_start, None, None
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> Any:
         """Run the models of `torch.func.vmap` as further models."""
-        *tensors, lstm = inputs
-        parts = [
-            part.expand(info.batch_size, *part.shape) if axis is None else part.movedim(axis, 0)
-            for part, axis in zip(tensors, in_dims, strict=False)
-        ]
-        states, *kept = _Words.apply(*(part.flatten(0, 1) for part in parts), lstm)
-        return (states.unflatten(0, parts[0].shape[:2]), *kept), (0, *[None] * len(kept))
+        (states, *kept), size = _flattened(GRUTexts, info, in_dims, inputs)
+        return (states.unflatten(0, (size, -1)), *kept), (0, *[None] * len(kept))
 
 
-def _by_lane(values: Float[Tensor, "time row any"], lanes: int, batch: int) -> Tensor:
-    """Return all words of each model and direction as the rows of one matrix."""
-    return values.unflatten(1, (lanes, batch)).transpose(0, 1).flatten(1, 2)
+def _or_zeros(gradient: Tensor | None, states: Tensor, texts: _Texts) -> Tensor:
+    if gradient is not None:
+        return gradient
+    shape = texts.models, texts.batch, texts.width, texts.directions, states.shape[-1]
+    return states.new_zeros(shape)
 
 
-@dataclass(frozen=True)
-class LSTMCell:
-    """An LSTM's cell at one word, of any number of texts; gates are in PyTorch's order i, f, g, o.
-
-    Attributes
-    ----------
-    step
-        From the gates' inputs by the word and by the last state, and the last cell, to state, cell
-        and gates.
-    back
-        From the gradients of state and cell, the cells before and after the word and its gates to
-        the gradients of the gates' inputs and of the cell before.
-    """
-
-    step: Callable[..., tuple[Tensor, Tensor, Tensor]]
-    back: Callable[..., tuple[Tensor, Tensor]]
-
-
-def _step(given: Tensor, own: Tensor, cell: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    active = given + own
-    take, forget, new, show = active.chunk(4, -1)
-    for gate in (take, forget, show):
-        gate.sigmoid_()
-    new.tanh_()
-    after = torch.addcmul(forget * cell, take, new)
-    return show * after.tanh(), after, active
-
-
-def _back(
-    state: Tensor, cell: Tensor, before: Tensor, after: Tensor, active: Tensor
-) -> tuple[Tensor, Tensor]:
-    take, forget, new, show = active.chunk(4, -1)
-    shown = after.tanh()
-    cell = torch.addcmul(cell, state * show, 1 - shown * shown)
-    # The slope of a sigmoid s is s (1 - s), that of tanh 1 - tanh².
-    slopes = active * (1 - active)
-    slopes.chunk(4, -1)[2].copy_(1 - new * new)
-    gates = torch.cat([cell * new, cell * before, cell * take, state * shown], -1)
-    return gates.mul_(slopes), cell * forget
-
-
-def _fused_back(*parts: Tensor) -> tuple[Tensor, Tensor]:
-    gates, cell, _ = torch.ops.aten._thnn_fused_lstm_cell_backward_impl(*parts, False)
-    return gates, cell
-
-
-ELEMENTWISE = LSTMCell(_step, _back)
-# PyTorch has these on a GPU only: one kernel each.
-FUSED = LSTMCell(torch.ops.aten._thnn_fused_lstm_cell, _fused_back)
+def _flattened(function: Any, info: Any, in_dims: tuple[Any, ...], inputs: tuple[Any, ...]) -> Any:
+    """Apply a function to inputs whose axis of vmap is made one with that over models."""
+    *tensors, ops = inputs
+    parts = [
+        part.expand(info.batch_size, *part.shape) if axis is None else part.movedim(axis, 0)
+        for part, axis in zip(tensors, in_dims, strict=False)
+    ]
+    return function.apply(*(part.flatten(0, 1) for part in parts), ops), info.batch_size

@@ -22,7 +22,8 @@ from attnscope.data.batch import Batch
 from attnscope.errors import UsageError
 from attnscope.models.dropout import masks_given, no_masks
 from attnscope.models.intervention import AttentionRule
-from attnscope.training.engine.padded_recurrence import ELEMENTWISE, LSTMCell, vmappable
+from attnscope.training.engine.recurrent_cells import ELEMENTWISE, RecurrentCells
+from attnscope.training.engine.vmappable import vmappable
 from attnscope.training.objective import Term, total
 
 Stack = dict[str, Tensor]
@@ -60,7 +61,7 @@ class StackedModels:
 def stack(
     models: Sequence[nn.Module],
     reads: Sequence[int] | None = None,
-    cell: LSTMCell = ELEMENTWISE,
+    cells: RecurrentCells = ELEMENTWISE,
 ) -> StackedModels:
     """Stack copies of the parameters and buffers of models of one shape.
 
@@ -71,8 +72,8 @@ def stack(
     ----------
     reads
         The index of each model's batch among those given at a step; by default each has its own.
-    cell
-        How an LSTM's cell is computed.
+    cells
+        How the cells of recurrences are computed.
     """
     shapes = [{name: p.shape for name, p in model.named_parameters()} for model in models]
     if not shapes or any(shape != shapes[0] for shape in shapes):
@@ -80,7 +81,7 @@ def stack(
     parameters, buffers = stack_module_state(list(models))
     device = next(iter(parameters.values())).device
     numbers = torch.tensor(range(len(models)) if reads is None else reads, device=device)
-    return StackedModels(vmappable(models[0], cell), parameters, buffers, numbers)
+    return StackedModels(vmappable(models[0], cells), parameters, buffers, numbers)
 
 
 def stack_batches(
