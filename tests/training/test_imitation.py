@@ -15,6 +15,7 @@ from attnscope.models.attentions import Additive
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Uniform
+from attnscope.models.proxy import ProxySpec
 from attnscope.training.engine.grouping import groups
 from attnscope.training.engine.groups import train_group
 from attnscope.training.imitation import Imitation, imitated

@@ -18,8 +18,8 @@ class ModelSpec(Spec):
     same settings: units of several seeds are then one `torch.func.vmap` (`training.engine`).
     """
 
-    # Dotted names of the settings in which vectorised models may differ: those that a model keeps
-    # as numbers in its buffers, which are stacked like parameters.
+    # Dotted names of the settings in which vectorised models may differ: numbers that a model keeps
+    # in its buffers, which are stacked like parameters, and seeds of its initialisation.
     varying: ClassVar[tuple[str, ...]] = ()
 
     @property

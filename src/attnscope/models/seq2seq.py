@@ -39,6 +39,7 @@ class Seq2SeqSpec(ModelSpec):
 
     vectorised: ClassVar[bool] = True
     recurrent: ClassVar[bool] = True
+    varying: ClassVar[tuple[str, ...]] = ("base_seed", "head_seeds")
     kind: Literal["seq2seq"] = "seq2seq"
     embedding: int = Field(256, ge=1)
     hidden: int = Field(256, ge=1, description="width of a state, per direction")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnscope.data.batch import Batch, Example, collate
@@ -23,10 +23,12 @@ from attnscope.scores.score import Score, ScoreRule, read_scores
 from attnscope.training.objective import negative_log_likelihood
 from attnscope.training.unit import Training
 
-# Input positions run at once, and the numbers that each is taken to need: its states, or its part
-# of the output logits.
-_POSITIONS = 2**15
+# Input positions run at once, and the numbers assumed for each: its states, or its part of the
+# output logits.
+POSITIONS = 2**15
 _WIDTH = 512
+
+Evaluated = tuple[dict[str, float], Arrays]  # a row of the log, and scores
 
 
 @torch.no_grad()
@@ -37,28 +39,43 @@ def evaluate(
     training: Training,
     split: str = "val",
     *,
-    positions: int = _POSITIONS,
-) -> tuple[dict[str, float], Arrays]:
+    positions: int = POSITIONS,
+) -> Evaluated:
     """Return loss, accuracy and metrics over all examples, and the scores of the first ones.
 
     ``positions`` bounds how many are run at once.
     """
     assert isinstance(model, nn.Module)
     model.eval()
-    sums: dict[str, list[Tensor]] = defaultdict(list)
-    for _, chunk in batch.by_length(_room(source, positions)):
+    losses, right = [], []
+    for _, chunk in batch.by_length(chunk_rows(source, positions)):
         trace = model.trace(chunk, training.attention)
-        sums["loss"].append(negative_log_likelihood(trace).double().sum())
-        sums["accuracy"].append(_right(trace).sum())
-    words = int(batch.target_lengths.sum())
-    row = {name: float(torch.stack(parts).sum()) / words for name, parts in sums.items()}
-    for metric in training.metrics:
-        value = metric(model, batch, source, split, training.attention)
-        row |= value if isinstance(value, dict) else {metric.name: value}
+        losses.append(negative_log_likelihood(trace).double().sum())
+        right.append(right_words(trace).sum())
+    sums = float(torch.stack(losses).sum()), float(torch.stack(right).sum())
+    row = measured_row(*sums, model, batch, source, training, split)
     first = batch.rows(slice(training.stored))
     scores = kept_scores(model, first, source, training, training.scores, positions=positions)
     model.train()
     return row, scores
+
+
+def measured_row(
+    loss: float,
+    right: float,
+    model: AttentionModel,
+    batch: Batch,
+    source: Source,
+    training: Training,
+    split: str,
+) -> dict[str, float]:
+    """Return a row of the log: loss and accuracy from their sums over all words, and metrics."""
+    words = int(batch.target_lengths.sum())
+    row = {"loss": loss / words, "accuracy": right / words}
+    for metric in training.metrics:
+        value = metric(model, batch, source, split, training.attention)
+        row |= value if isinstance(value, dict) else {metric.name: value}
+    return row
 
 
 @torch.no_grad()
@@ -68,14 +85,14 @@ def right_share(
     source: Source,
     training: Training,
     *,
-    positions: int = _POSITIONS,
+    positions: int = POSITIONS,
 ) -> Float[Tensor, " batch"]:
     """Return the share of right output words of each example."""
     assert isinstance(model, nn.Module)
     model.eval()
     shares = torch.zeros(len(batch), dtype=torch.float64)
-    for rows, chunk in batch.by_length(_room(source, positions)):
-        right = _right(model.trace(chunk, training.attention)).sum(1)
+    for rows, chunk in batch.by_length(chunk_rows(source, positions)):
+        right = right_words(model.trace(chunk, training.attention)).sum(1)
         shares[rows.cpu()] = (right / chunk.target_lengths.to(right.device)).cpu()
     model.train()
     return shares
@@ -88,23 +105,37 @@ def kept_scores(
     training: Training,
     rules: Sequence[ScoreRule],
     *,
-    positions: int = _POSITIONS,
+    positions: int = POSITIONS,
 ) -> Arrays:
     """Read scores off a model, under the unit's own attention, as arrays without padding."""
+    return without_padding(
+        [
+            (rows, read_scores(rules, model, chunk, training.attention))
+            for rows, chunk in batch.by_length(chunk_rows(source, positions))
+        ]
+    )
+
+
+def without_padding(
+    chunks: Sequence[tuple[Int[Tensor, " _"], Sequence[Score]]],
+) -> Arrays:
+    """Return the scores of all chunks of a batch as arrays without padding, in its order."""
     kept: dict[str, list[tuple[int, np.ndarray]]] = defaultdict(list)
-    for rows, chunk in batch.by_length(_room(source, positions)):
-        for score in read_scores(rules, model, chunk, training.attention):
+    for rows, scores in chunks:
+        for score in scores:
             for name, pieces in _unpadded(score).items():
                 kept[name] += zip(rows.tolist(), pieces, strict=True)
     return {name: _in_order(pieces) for name, pieces in kept.items()}
 
 
-def _room(source: Source, positions: int) -> Callable[[int, int], int]:
+def chunk_rows(source: Source, positions: int) -> Callable[[int, int], int]:
+    """Return how many examples of a length are run at once."""
     types = len(source.output_words)
     return lambda inp, out: min(positions // max(inp, out), positions * _WIDTH // (out * types))
 
 
-def _right(trace: Trace) -> Tensor:
+def right_words(trace: Trace) -> Float[Tensor, "batch out"]:
+    """Return 1 where the most probable word is right, 0 elsewhere and at padding."""
     right = trace.logits.argmax(-1) == trace.batch.targets
     return (right & trace.batch.target_mask).double()
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -28,7 +28,7 @@ from attnscope.errors import DamagedFile, NonFiniteLoss, UsageError, WorkspaceEr
 from attnscope.runs.environment import environment
 from attnscope.runs.tensors import Arrays
 from attnscope.runs.unit import UnitFolder
-from attnscope.training.evaluation import evaluate, example_arrays, kept_scores
+from attnscope.training.evaluation import Evaluated, evaluate, example_arrays, kept_scores
 from attnscope.training.objective import LoadModel, Term, total
 from attnscope.training.optimizer import optimizer_arrays, restore_optimizer
 from attnscope.training.unit import Unit, best_step, log_column, score_file
@@ -62,7 +62,7 @@ def train_unit(
         Whether to wait for another process that is training this unit.
     """
     folder = unit.folder(workspace)
-    with folder.lock(wait=wait), repeatable(unit.device):
+    with folder.lock(wait=wait), repeatable(unit.device, unit.training.precision):
         if prepare_folder(unit, folder, note):
             load = model_loader(workspace, unit.device)
             objective = [term.ready(load) for term in unit.training.objective]
@@ -106,6 +106,7 @@ class UnitRun:
         self.seen: list[float] = []  # losses since the last evaluation
         self.rows: list[dict[str, Any]] = []
         self.saved_step: int | None = None
+        self.best: tuple[int, dict[str, torch.Tensor]] | None = None  # not yet written
 
     def stream(self, step: int) -> torch.Generator:
         """Return the generator of a step's dropout and random terms."""
@@ -162,6 +163,7 @@ class UnitRun:
         """Raise `NonFiniteLoss` if a loss is not finite."""
         if math.isfinite(loss):
             return
+        self.store_best()
         kept = "no checkpoint was due before it"
         if self.saved_step is not None:
             kept = f"the last good checkpoint is that of step {self.saved_step}"
@@ -171,25 +173,43 @@ class UnitRun:
         )
 
     def evaluate(self, step: int) -> None:
-        """Evaluate the model; store its scores, its row of the log, and the best weights."""
+        """Evaluate the model; store its scores and row of the log, and keep the best weights."""
+        started, training = time.monotonic(), self.unit.training
+        found: dict[str, Evaluated] = {
+            split: evaluate(self.model, batch, self.unit.source, training, split)  # type: ignore[arg-type]
+            for split, batch in self.examples.items()
+        }
+        self.store(step, found, started)
+
+    def store(self, step: int, found: Mapping[str, Evaluated], started: float) -> None:
+        """Store an evaluation of every split that was started at a time."""
         training_loss = sum(self.seen) / len(self.seen) if self.seen else None
         self.seen = []
-        started = time.monotonic()
-        training = self.unit.training
         entry: dict[str, Any] = {"step": step}
-        for split, batch in self.examples.items():
-            row, scores = evaluate(self.model, batch, self.unit.source, training, split)  # type: ignore[arg-type]
+        for split, (row, scores) in found.items():
             self.demand_finite(row["loss"], step)
             self.folder.save_scores(score_file(split, step), scores)
             entry |= {log_column(split, name): value for name, value in row.items()}
         entry |= {"training_loss": training_loss}
         self.rows.append(entry | {"seconds": round(time.monotonic() - started, 3)})
-        if best_step(self.rows, training) == step:
-            self.folder.save_weights("best", step, _weights(self.model))
+        if best_step(self.rows, self.unit.training) == step:
+            weights = {name: p.detach().clone() for name, p in self.model.named_parameters()}
+            self.best = step, weights
         self.folder.write_log(self.rows)
+
+    def store_best(self) -> None:
+        """Write the best weights, if they are better than those written last.
+
+        They are written at checkpoints and not at every evaluation: early on most are the best.
+        """
+        if self.best is not None:
+            step, weights = self.best
+            self.folder.save_weights("best", step, _arrays(weights))
+            self.best = None
 
     def checkpoint(self, step: int, optimizer: Arrays) -> None:
         """Store everything needed to resume, the optimiser's state included."""
+        self.store_best()
         state = {f"model.{name}": array for name, array in _weights(self.model).items()}
         state["losses"] = np.array(self.seen)
         self.folder.save_checkpoint(step, state | optimizer)
@@ -198,6 +218,7 @@ class UnitRun:
     def end(self) -> None:
         """Store the last weights, and the final scores of the last and of the best weights."""
         unit, rules = self.unit, self.unit.training.final_scores
+        self.store_best()
         self.folder.save_weights("last", unit.training.steps, _weights(self.model))
         for which in ("last", "best") if rules else ():
             _load_weights(self.model, self.folder.load_weights(which)[1])
@@ -322,7 +343,11 @@ def model_loader(workspace: Path, device: str) -> LoadModel:
 
 
 def _weights(model: nn.Module) -> Arrays:
-    return {name: value.detach().cpu().numpy() for name, value in model.named_parameters()}
+    return _arrays(dict(model.named_parameters()))
+
+
+def _arrays(tensors: Mapping[str, torch.Tensor]) -> Arrays:
+    return {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
 
 
 def _load_weights(model: nn.Module, arrays: Arrays) -> None:
@@ -343,8 +368,11 @@ def _load_weights(model: nn.Module, arrays: Arrays) -> None:
 
 
 @contextmanager
-def repeatable(device: str) -> Iterator[None]:
-    """Use one CPU thread and deterministic kernels, so that a unit's bytes are reproducible."""
+def repeatable(device: str, precision: str = "float32") -> Iterator[None]:
+    """Use one CPU thread and deterministic kernels, so that a unit's bytes are reproducible.
+
+    ``precision`` is that of a GPU's products: ``float32`` or ``tf32``.
+    """
     threads = torch.get_num_threads()
     mode = torch.get_deterministic_debug_mode()
     memory: Any = torch.utils.deterministic
@@ -358,8 +386,22 @@ def repeatable(device: str) -> Iterator[None]:
     # Nothing here reads memory that it has not written; filling it costs a kernel a tensor.
     memory.fill_uninitialized_memory = False
     try:
-        yield
+        with _tf32_products(precision == "tf32"):
+            yield
     finally:
         torch.set_num_threads(threads)
         torch.set_deterministic_debug_mode(mode)
         memory.fill_uninitialized_memory = filling
+
+
+@contextmanager
+def _tf32_products(allowed: bool) -> Iterator[None]:
+    libraries: list[Any] = [torch.backends.cuda.matmul, torch.backends.cudnn]
+    before = [library.allow_tf32 for library in libraries]
+    for library in libraries:
+        library.allow_tf32 = allowed
+    try:
+        yield
+    finally:
+        for library, known in zip(libraries, before, strict=True):
+            library.allow_tf32 = known

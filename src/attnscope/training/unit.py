@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, SerializeAsAny, field_validator
+from pydantic import Field, SerializeAsAny, field_validator, model_serializer, model_validator
 
 from attnscope.data.source import Source
 from attnscope.models.base import ModelSpec
@@ -42,6 +42,21 @@ class Training(Settings):
     metrics: tuple[SerializeAsAny[Metric], ...] = Field((), description="logged beside accuracy")
     best_by: Literal["accuracy", "loss"] = Field("accuracy", description="picks the best weights")
     dtype: Literal["float32", "float64"] = "float32"
+    precision: Literal["float32", "tf32"] = Field(
+        "float32", description="of a GPU's products; stored where it is not the default"
+    )
+
+    @model_validator(mode="after")
+    def _tf32_is_a_form_of_float32(self) -> Training:
+        if self.precision == "tf32" and self.dtype != "float32":
+            raise ValueError("precision=tf32 needs dtype=float32")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_the_default_precision(self, handler: Any) -> dict[str, Any]:
+        """Leave the default precision out, so that units made before there was one keep theirs."""
+        values = handler(self)
+        return {k: v for k, v in values.items() if (k, v) != ("precision", "float32")}
 
     @field_validator("evaluate_at", mode="after")
     @classmethod

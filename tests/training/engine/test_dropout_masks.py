@@ -77,7 +77,7 @@ def test_masks_drawn_by_several_threads_are_those_drawn_in_turn(models):
     stacked, given = stack(models), batches()
     columns = stack_batches(given)
     in_turn = DropoutMasks(stacked)(given, streams(), columns)
-    threaded = DropoutMasks(stacked, draw=CudaBackend().draw)(given, streams(), columns)
+    threaded = DropoutMasks(stacked, for_each=CudaBackend().for_each)(given, streams(), columns)
     assert threaded[MASKS].equal(in_turn[MASKS])
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 import pytest
 
 from attnscope.data.corpus import GrammarSentiment
+from attnscope.data.tasks import MixtureCopy, PermutationCopy, SampledCopy
 from attnscope.models.architectures import VED
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
@@ -163,3 +164,25 @@ def test_units_with_a_term_that_does_not_opt_in_form_no_group(seeds, device):
 def test_units_with_a_term_that_does_not_opt_in_train_with_several_seeds(seeds, tmp_path):
     units = seeds(objective=(Likelihood(), MeanAttention(weight=0.1)))
     assert [one.log[-1]["step"] for one in train_units(units, tmp_path)] == [8, 8, 8]
+
+
+def test_on_a_gpu_tasks_of_as_many_words_share_a_group_and_others_do_not(seeds):
+    model = Seq2SeqSpec(embedding=4, hidden=4)
+    tasks = (
+        MixtureCopy(length=4),
+        SampledCopy(length=4, vocabulary=8),
+        PermutationCopy(length=4),
+        SampledCopy(length=6, vocabulary=8),
+    )
+    units = [unit for task in tasks for unit in seeds((4, 0), model, task)]
+    assert sizes(on_a_gpu(units)) == [6, 2]
+    assert sizes(units) == [1] * 8
+
+
+def test_on_a_gpu_models_of_several_heads_share_a_group_if_they_have_as_many(seeds):
+    drawn = [
+        Seq2SeqSpec(embedding=4, hidden=4, base_seed=base, head_seeds=heads)
+        for base, heads in ((0, (1, 2)), (0, (5, 6)), (3, (1, 2)), (0, (1, 2, 3)))
+    ]
+    units = [unit for model in drawn for unit in seeds((4,), model, PermutationCopy(length=4))]
+    assert sizes(on_a_gpu(units)) == [3, 1]

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from attnscope.data.corpus import GrammarSentiment, GrammarTranslation
+from attnscope.data.tasks import PermutationCopy
 from attnscope.errors import AttnscopeError, NonFiniteLoss, UnitLocked, UsageError
 from attnscope.models.architectures import AO, VED
 from attnscope.models.attentions import DotProduct

@@ -11,11 +11,12 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
+from attnscope.data.source import Source
 from attnscope.errors import UsageError, suggestion
 from attnscope.models.intervention import AttentionRule
-from attnscope.runs.spec import Settings
+from attnscope.runs.spec import fingerprint
 from attnscope.training.engine.cuda_graphs import RecordedGradients
-from attnscope.training.engine.dropout_masks import draw_in_turn
+from attnscope.training.engine.dropout_masks import in_turn
 from attnscope.training.engine.recurrent_cells import ELEMENTWISE, FUSED, RecurrentCells
 from attnscope.training.engine.vmapped import Gradients, StackedModels
 from attnscope.training.objective import Term
@@ -34,18 +35,21 @@ class Backend(ABC):
         How the cells of LSTMs and GRUs are computed under vmap.
     vmaps_single_units
         Whether a unit by itself runs as a group of one.
+    vmaps_evaluation
+        Whether the members of a group are evaluated together.
     """
 
     cells: RecurrentCells
     vmaps_single_units: bool
+    vmaps_evaluation: bool
 
     def vectorises(self, unit: Unit) -> bool:
         """Whether a unit may join a group: its model and all its terms are vectorised."""
         return unit.model.vectorised and all(term.vectorised for term in unit.training.objective)
 
     @abstractmethod
-    def likeness(self, unit: Unit) -> Unit:
-        """Return a unit without the settings in which units of one group may differ."""
+    def likeness(self, unit: Unit) -> dict[str, Any]:
+        """Return what the units of one group have in common."""
 
     @abstractmethod
     def parts(self, units: Sequence[Unit]) -> int:
@@ -58,8 +62,8 @@ class Backend(ABC):
         """Return what computes the gradients of stacked models."""
 
     @abstractmethod
-    def draw(self, function: Callable[..., None], *columns: Sequence[Any]) -> None:
-        """Call a function that draws dropout masks for each row of some columns."""
+    def for_each(self, function: Callable[..., None], *columns: Sequence[Any]) -> None:
+        """Call a function for each row of some columns: to draw masks, or to write files."""
 
 
 class CpuBackend(Backend):
@@ -72,15 +76,16 @@ class CpuBackend(Backend):
 
     cells = ELEMENTWISE
     vmaps_single_units = False
+    vmaps_evaluation = False
     _LARGEST = 5
 
     def vectorises(self, unit: Unit) -> bool:
         """Whether a unit may join a group; not if its model is recurrent."""
         return super().vectorises(unit) and not unit.model.recurrent
 
-    def likeness(self, unit: Unit) -> Unit:
-        """Return a unit without its seed."""
-        return unit.model_copy(update={"seed": 0})
+    def likeness(self, unit: Unit) -> dict[str, Any]:
+        """Return the settings without the seed."""
+        return unit.config() | {"seed": 0}
 
     def parts(self, units: Sequence[Unit]) -> int:
         """Return as few groups of at most five as there can be."""
@@ -92,37 +97,42 @@ class CpuBackend(Backend):
         """Return plain gradients."""
         return Gradients(models, terms, attention, numbers)
 
-    def draw(self, function: Callable[..., None], *columns: Sequence[Any]) -> None:
-        """Draw one row after another, on the core that trains."""
-        draw_in_turn(function, *columns)
+    def for_each(self, function: Callable[..., None], *columns: Sequence[Any]) -> None:
+        """Call it in turn, on the core that trains."""
+        in_turn(function, *columns)
 
 
 class CudaBackend(Backend):
     """CUDA graphs; ten units take about as long as one, so groups are as large as memory allows.
 
-    A GPU waits for the masks of a step, which are the same for every λ: units that differ in such
-    a number share a group.
+    Units of one group may differ in λ and other such numbers, in the seeds of their initialisation,
+    and in their tasks, if these have as many words.
     """
 
     cells = FUSED
     vmaps_single_units = True
+    vmaps_evaluation = True
     # Input positions that a group reads in one step, at most: with an LSTM's states and their
     # gradients some 9 GB.
     _POSITIONS = 2**19
     _THREADS = 16
 
-    def likeness(self, unit: Unit) -> Unit:
-        """Return a unit without its seed and the varying numbers of its model and terms."""
+    def likeness(self, unit: Unit) -> dict[str, Any]:
+        """Return the settings without the seed and varying numbers, and the sizes of the source."""
         terms = tuple(_without(term, term.varying) for term in unit.training.objective)
         training = unit.training.model_copy(update={"objective": terms})
         model = _without(unit.model, unit.model.varying)
-        return unit.model_copy(update={"seed": 0, "model": model, "training": training})
+        source = unit.source
+        sizes = len(source.input_words), len(source.output_words), source.boundaries
+        alike = unit.model_copy(update={"seed": 0, "model": model, "training": training})
+        return alike.config() | {"source": sizes}
 
     def parts(self, units: Sequence[Unit]) -> int:
         """Return as few groups as fit into memory."""
         training = units[0].training
         passes = 1 + sum(term.passes for term in training.objective)
-        positions = passes * len(units) * training.batch_size * units[0].source.widest_input
+        widest = max(source.widest_input for source in distinct_sources(units).values())
+        positions = passes * len(units) * training.batch_size * widest
         return math.ceil(positions / self._POSITIONS)
 
     def gradients(
@@ -131,20 +141,29 @@ class CudaBackend(Backend):
         """Return gradients by CUDA graphs."""
         return RecordedGradients(models, terms, attention, numbers)
 
-    def draw(self, function: Callable[..., None], *columns: Sequence[Any]) -> None:
-        """Draw rows in several threads, since the GPU waits for them."""
+    def for_each(self, function: Callable[..., None], *columns: Sequence[Any]) -> None:
+        """Call it in several threads, since the GPU waits for them."""
         with ThreadPoolExecutor(min(len(columns[0]), self._THREADS)) as threads:
             list(threads.map(function, *columns))
 
 
 def _without(settings: Any, names: Sequence[str]) -> Any:
-    """Return settings with the fields of some dotted names at 0."""
+    """Return settings with the numbers of some dotted names at 0."""
     for name in names:
         field, _, rest = name.partition(".")
-        inner: Settings = getattr(settings, field)
-        value = _without(inner, [rest]) if rest else 0.0
+        inner: Any = getattr(settings, field)
+        value: Any = 0
+        if rest:
+            value = _without(inner, [rest])
+        elif isinstance(inner, tuple):
+            value = (0,) * len(inner)
         settings = settings.model_copy(update={field: value})
     return settings
+
+
+def distinct_sources(units: Sequence[Unit]) -> dict[str, Source]:
+    """Return the sources of units by their fingerprints."""
+    return {fingerprint(unit.source.model_dump(mode="json")): unit.source for unit in units}
 
 
 BACKENDS: dict[str, Backend] = {"cpu": CpuBackend(), "cuda": CudaBackend()}

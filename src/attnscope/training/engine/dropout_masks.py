@@ -49,10 +49,10 @@ class Asked(NamedTuple):
 
 _WORDS = {"input_lengths": "inputs", "target_lengths": "targets"}
 # Calls a function for each row of some columns.
-Draw = Callable[..., None]
+ForEach = Callable[..., None]
 
 
-def draw_in_turn(function: Callable[..., None], *columns: Sequence[Any]) -> None:
+def in_turn(function: Callable[..., None], *columns: Sequence[Any]) -> None:
     """Call a function for each row, one after another."""
     for row in zip(*columns, strict=True):
         function(*row)
@@ -65,7 +65,7 @@ class DropoutMasks:
     ----------
     models, terms, attention
         As in `attnscope.training.engine.vmapped.Gradients`.
-    draw
+    for_each
         How the batches' masks are drawn: in turn, or by several threads.
     """
 
@@ -74,11 +74,11 @@ class DropoutMasks:
         models: StackedModels,
         terms: Sequence[Term] = (),
         attention: Mapping[str, AttentionRule] | None = None,
-        draw: Draw = draw_in_turn,
+        for_each: ForEach = in_turn,
     ) -> None:
         self.model, self.terms, self.attention = models.model, terms, attention
         self.device = next(self.model.parameters()).device
-        self.draw = draw
+        self.for_each = for_each
         self.asked: dict[tuple[int, torch.Size], dict[int, list[Asked]]] = {}  # by the width
 
     def __call__(
@@ -101,7 +101,7 @@ class DropoutMasks:
                 size = each.size(batch)
                 place.view(shape)[tuple(map(slice, size))] = masks(size, each.rate)
 
-        self.draw(fill, rows.unbind(), asked, batches, generators)
+        self.for_each(fill, rows.unbind(), asked, batches, generators)
         return {MASKS: rows}
 
     def _asked_for(self, batch: Batch) -> list[Asked]:

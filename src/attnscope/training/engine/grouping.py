@@ -34,7 +34,7 @@ def is_vmapped(units: Sequence[Unit]) -> bool:
 def _likeness(unit: Unit) -> str:
     backend = backend_of(unit.device)
     if backend.vectorises(unit):
-        return fingerprint(backend.likeness(unit).config())
+        return fingerprint(backend.likeness(unit))
     return fingerprint(unit.config())
 
 

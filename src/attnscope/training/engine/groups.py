@@ -1,12 +1,12 @@
-"""Train units that differ only in seed and scalar hyperparameters (λ) as one vmapped model.
+"""Train units that differ only in seed, task and scalar hyperparameters (λ) as one vmapped model.
 
-Each unit keeps its own folder, lock, log, scores and weights, and is evaluated by itself; only the
-updates are made together (`attnscope.training.engine.vmapped`). Units of one seed read the same
-batches through the same dropout masks, which are drawn once for all of them. The numbers are those
-of units trained one by one, up to rounding. The last bits may depend on which units form a group,
-so a group is held as a whole or not at all, and grouping is a function of the units alone
-(`attnscope.training.engine.grouping`): the same command gives the same bytes, and so does a group
-that was killed and resumed.
+Each unit keeps its own folder, lock, log, scores and weights; only
+updates, and on a GPU evaluations, are made together (`attnscope.training.engine.vmapped`).
+Units of one task and seed read the same batches through the same dropout masks, which are drawn
+once for all of them. The numbers are those of units trained one by one, up to rounding. The last
+bits may depend on which units form a group, so a group is held as a whole or not at all, and
+grouping is a function of the units alone (`attnscope.training.engine.grouping`): the same command
+gives the same bytes, and so does a group that was killed and resumed.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ import torch
 from torch import nn
 
 from attnscope.errors import AttnscopeError, DamagedFile, NonFiniteLoss, UnitLocked
+from attnscope.runs.spec import fingerprint
 from attnscope.runs.tensors import Arrays, load_arrays
 from attnscope.runs.unit import UnitFolder
-from attnscope.training.engine.backend import backend_of
+from attnscope.training.engine.backend import backend_of, distinct_sources
 from attnscope.training.engine.dropout_masks import DropoutMasks
+from attnscope.training.engine.group_evaluation import evaluate_group
 from attnscope.training.engine.vmappable import vmappable
 from attnscope.training.engine.vmapped import Stack, stack, stack_batches, term_numbers
+from attnscope.training.evaluation import Evaluated
 from attnscope.training.loop import (
     CHECKPOINT_SECONDS,
     Note,
@@ -68,7 +71,8 @@ def train_group(
         Whether to wait for other processes that hold units of the group.
     """
     folders = [unit.folder(workspace) for unit in units]
-    with ExitStack() as held, repeatable(units[0].device):
+    training = units[0].training
+    with ExitStack() as held, repeatable(units[0].device, training.precision):
         # In one order everywhere: two commands that wait for each other's units would hang.
         for folder in sorted(folders, key=lambda folder: folder.name):
             try:
@@ -172,17 +176,17 @@ class _Group:
         for member in members:
             member.resume_from(first)
         self.models = [member.model for member in members]
-        seeds = {member.unit.seed: member for member in members}
-        self.drawing = list(seeds.values())  # one of each seed draws for all of it
-        numbers = {seed: number for number, seed in enumerate(seeds)}
-        backend = backend_of(members[0].unit.device)
-        reads = [numbers[member.unit.seed] for member in members]
+        batches = {_batch_of(member.unit): member for member in members}
+        self.drawing = list(batches.values())  # one member draws for all that read its batches
+        numbers = {key: number for number, key in enumerate(batches)}
+        self.backend = backend = backend_of(members[0].unit.device)
+        reads = [numbers[_batch_of(member.unit)] for member in members]
         self.stacked = stack(self.models, reads, backend.cells)
         self.optimizer = self.training.optimizer.build_stacked(self.stacked)
         attention = self.training.attention
         own = term_numbers(self.stacked, [m.unit.training.objective for m in members])
         self.gradients = backend.gradients(self.stacked, objective, attention, own)
-        self.masks = DropoutMasks(self.stacked, objective, attention, backend.draw)
+        self.masks = DropoutMasks(self.stacked, objective, attention, backend.for_each)
         if first > 0:
             states = [member.checkpoints[first] for member in members]
             restore_optimizer(self.optimizer, _joined(states))
@@ -193,7 +197,8 @@ class _Group:
     def train(self) -> None:
         """Evaluate on schedule, update, and finish every member."""
         steps, schedule = self.training.steps, set(self.training.schedule)
-        widest = self.gradients.width(self.members[0].unit.source.widest_input)
+        sources = distinct_sources([member.unit for member in self.members]).values()
+        widest = self.gradients.width(max(source.widest_input for source in sources))
         self.gradients.make_room(lambda: self._columns(self.first, lambda _: widest))
         for step in range(self.first, steps + 1):
             # A checkpoint is written after its step's evaluation.
@@ -206,9 +211,7 @@ class _Group:
                 self.report(len(self._running()))
         # With these, members that are not finished when killed need no further update.
         self._checkpoint(steps)
-        for _, member in self._running():
-            member.end()
-            member.folder.finish()
+        self.backend.for_each(_finish, [member for _, member in self._running()])
 
     def _running(self) -> list[tuple[int, _Member]]:
         return [pair for pair in enumerate(self.members) if pair[1].failure is None]
@@ -216,9 +219,33 @@ class _Group:
     def _evaluate(self, step: int) -> None:
         self._check_losses(step)
         self.stacked.write_back(self.models)
+        if self.backend.vmaps_evaluation:
+            self._evaluate_together(step)
+            return
         for _, member in self._running():
             with _failing_alone(member):
                 member.evaluate(step)
+
+    def _evaluate_together(self, step: int) -> None:
+        started = time.monotonic()
+        by_source: dict[str, list[int]] = {}
+        for number, member in self._running():
+            by_source.setdefault(_source_of(member.unit), []).append(number)
+        found: dict[int, dict[str, Evaluated]] = {number: {} for number, _ in self._running()}
+        for numbers in by_source.values():
+            sharing = [self.members[number] for number in numbers]
+            models = [member.model for member in sharing]
+            units = [member.unit for member in sharing]
+            for split, batch in sharing[0].examples.items():
+                rows = evaluate_group(self.stacked, numbers, models, units, batch, split)
+                for number, evaluated in zip(numbers, rows, strict=True):
+                    found[number][split] = evaluated
+
+        def store(number: int) -> None:
+            with _failing_alone(self.members[number]):
+                self.members[number].store(step, found[number], started)
+
+        self.backend.for_each(store, list(found))
 
     def _columns(self, step: int, width: Callable[[int], int]) -> Stack:
         size = self.training.batch_size
@@ -256,6 +283,20 @@ class _Group:
         state = optimizer_arrays(self.optimizer)
         for number, member in self._running():
             member.checkpoint(step, _state_of(state, number))
+
+
+def _finish(member: _Member) -> None:
+    member.end()
+    member.folder.finish()
+
+
+def _source_of(unit: Unit) -> str:
+    return fingerprint(unit.source.model_dump(mode="json"))
+
+
+def _batch_of(unit: Unit) -> str:
+    """Return a key of the batches that a unit reads."""
+    return f"{_source_of(unit)}-{unit.seed}"
 
 
 @contextmanager

@@ -7,7 +7,7 @@ as a model by itself draws it, and put into its padded places here.
 
 from __future__ import annotations
 
-from copy import deepcopy
+from copy import copy, deepcopy
 from functools import partial
 from itertools import chain
 
@@ -29,6 +29,7 @@ def vmappable(model: nn.Module, cells: RecurrentCells) -> nn.Module:
     """Return a model with the very same parameters whose recurrences can run under vmap."""
     tensors = chain(model.parameters(), model.buffers())
     same = deepcopy(model, {id(tensor): tensor for tensor in tensors})
+    _unshare_modules(same)
     recurrences = [module for module in same.modules() if isinstance(module, Recurrence)]
     for recurrence in recurrences:
         recurrence.forward = partial(_read, recurrence, cells)  # type: ignore[method-assign]
@@ -37,6 +38,23 @@ def vmappable(model: nn.Module, cells: RecurrentCells) -> nn.Module:
             if type(module) is nn.Linear:
                 module.forward = partial(_linear, module)  # type: ignore[method-assign]
     return same
+
+
+def _unshare_modules(model: nn.Module) -> None:
+    """Give every name a module of its own, with the same parameters.
+
+    `torch.func.functional_call` puts the parameters of a module with two names back in the wrong
+    order, and leaves those of vmap in it.
+    """
+    seen: set[int] = set()
+    for parent in list(model.modules()):
+        for name, child in parent._modules.items():
+            if child is None:
+                continue
+            if id(child) in seen:
+                child = parent._modules[name] = copy(child)
+                child._parameters = dict(child._parameters)
+            seen.add(id(child))
 
 
 def _linear(

@@ -1,0 +1,128 @@
+"""Evaluate the members of a group together: one vmapped forward pass for all that share a source.
+
+The numbers are those of `attnscope.training.evaluation`, up to rounding. Metrics, and scores that
+run the model in a way of their own, are read member by member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, vmap
+
+from attnscope.data.batch import Batch
+from attnscope.models.intervention import AttentionRule
+from attnscope.models.trace import Site, Trace
+from attnscope.scores.score import Score, ScoreRule
+from attnscope.training.engine.vmapped import Stack, StackedModels
+from attnscope.training.evaluation import (
+    POSITIONS,
+    Evaluated,
+    chunk_rows,
+    measured_row,
+    right_words,
+    without_padding,
+)
+from attnscope.training.objective import negative_log_likelihood
+from attnscope.training.unit import Unit
+
+_TENSORS = ("embeddings", "encoder_states", "decoder_states", "query", "logits")
+
+
+class _Traced(nn.Module):
+    """A model's trace as tensors by name, as vmap returns them."""
+
+    def __init__(self, model: nn.Module, attention: Mapping[str, AttentionRule]) -> None:
+        super().__init__()
+        self.model, self.attention = model, attention
+
+    def forward(self, batch: Batch) -> Stack:
+        trace: Trace = self.model.trace(batch, self.attention)  # type: ignore[operator]
+        found = {name: getattr(trace, name) for name in _TENSORS}
+        # Without teacher forcing a model reads its own words.
+        found["decoder_inputs"] = trace.batch.decoder_inputs
+        found["loss"] = negative_log_likelihood(trace).double().sum()
+        found["accuracy"] = right_words(trace).sum()
+        for site, attended in trace.sites.items():
+            for part in fields(Site):
+                found[f"{site}/{part.name}"] = getattr(attended, part.name)
+        self.teacher_forced = trace.teacher_forced
+        return {name: tensor for name, tensor in found.items() if tensor is not None}
+
+    def trace_of(self, found: Stack, member: int, batch: Batch) -> Trace:
+        """Return one member's trace from those of all."""
+        own = {name: tensor[member] for name, tensor in found.items()}
+        sites: dict[str, dict[str, Tensor]] = {}
+        for name, tensor in own.items():
+            site, slash, part = name.rpartition("/")
+            if slash:
+                sites.setdefault(site, {})[part] = tensor
+        parts: dict[str, Any] = {name: own.get(name) for name in _TENSORS}
+        return Trace(
+            replace(batch, decoder_inputs=own["decoder_inputs"]),
+            **parts,
+            sites={site: Site(**each) for site, each in sites.items()},
+            teacher_forced=self.teacher_forced,
+        )
+
+
+@torch.no_grad()
+def evaluate_group(
+    models: StackedModels,
+    members: Sequence[int],
+    own: Sequence[Any],
+    units: Sequence[Unit],
+    batch: Batch,
+    split: str,
+) -> list[Evaluated]:
+    """Return loss, accuracy, metrics and scores of members of a group that share a source.
+
+    Parameters
+    ----------
+    members
+        Their places in the stack.
+    own, units
+        Their modules, with the stack's parameters written back, and their units.
+    batch
+        The source's examples.
+    """
+    source, training = units[0].source, units[0].training
+    traced = _Traced(models.model, training.attention)
+    index = torch.tensor(members, device=models.reads.device)
+    state = {
+        f"model.{name}": tensor.index_select(0, index)
+        for name, tensor in (models.parameters | models.buffers).items()
+    }
+    room = chunk_rows(source, POSITIONS // len(members))
+
+    def run(chunk: Batch) -> Stack:
+        return vmap(lambda parameters: functional_call(traced, parameters, (chunk,)))(state)
+
+    sums = torch.zeros(2, len(members), dtype=torch.float64, device=index.device)
+    for _, chunk in batch.by_length(room):
+        found = run(chunk)
+        sums += torch.stack([found["loss"], found["accuracy"]])
+    kept: list[list[tuple[Tensor, list[Score]]]] = [[] for _ in members]
+    for rows, chunk in batch.rows(slice(training.stored)).by_length(room):
+        found = run(chunk) if training.scores else {}
+        for number, model in enumerate(own):
+            scores = []
+            for rule in training.scores:
+                if type(rule).trace is ScoreRule.trace:
+                    trace = traced.trace_of(found, number, chunk)
+                else:
+                    trace = rule.trace(model, chunk, training.attention)
+                scores.append(rule.read(model, trace))
+            kept[number].append((rows, scores))
+    evaluated = []
+    for model, sum_of, scored in zip(own, sums.T.tolist(), kept, strict=True):
+        model.eval()
+        loss, right = sum_of
+        row = measured_row(loss, right, model, batch, source, training, split)
+        evaluated.append((row, without_padding(scored)))
+        model.train()
+    return evaluated
