@@ -113,3 +113,24 @@ def test_a_gpu_gives_the_same_bits():
     mask = torch.rand(7, 20, generator=generator) < 0.8
     on_gpu = kendall_tau_b(u.cuda(), v.cuda(), mask.cuda())
     assert torch.equal(on_gpu.cpu(), kendall_tau_b(u, v, mask))
+
+
+@pytest.mark.parametrize("length", [2, 50, 130])
+@pytest.mark.parametrize("levels", [3, 1000])
+def test_pairs_compared_are_those_counted_by_sorting(length, levels):
+    generator = torch.Generator().manual_seed(length)
+    u, v = torch.randint(levels, (2, 9, length), generator=generator).double()
+    u[0, 0], v[1, -1] = math.inf, -math.inf
+    padding = torch.rand(9, length, generator=generator) < 0.3
+    found = kendall._compared_pairs(u, v, padding)
+    assert found.equal(kendall._pair_counts(u, v, padding))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("length", [50, 512, 513])
+def test_tau_of_a_gpu_is_that_of_the_cpu(length):
+    generator = torch.Generator().manual_seed(length)
+    u, v = torch.randint(length // 3, (2, 40, 2, length), generator=generator).double()
+    mask = torch.rand(40, length, generator=generator) < 0.8
+    found = kendall_tau_b(u.cuda(), v.cuda(), mask.cuda())
+    np.testing.assert_allclose(found.cpu(), kendall_tau_b(u, v, mask), rtol=1e-12)

@@ -1,10 +1,11 @@
 """Kendall's rank correlation τ-b between two scores, for all rows of a batch at once.
 
 Snell's Tables 3 and 4 use it as a second measure of agreement; here a row is one output position
-and only real input positions count. Values become small integer ranks, and discordant pairs are
-counted as integers: in the order of ``u`` (and among its ties, of ``v``) they are the pairs whose
-ranks in ``v`` fall. Batching and padding cannot change a result, and memory grows with the length
-of a row, not with its square. Rows of like length are taken together, so a long one costs no other.
+and only real input positions count. Discordant pairs are counted as integers, so batching and
+padding cannot change a result. On a CPU, values become small integer ranks: in the order of ``u``
+(and among its ties, of ``v``) discordant pairs are those whose ranks in ``v`` fall, and memory
+grows with the length of a row, not with its square. On a GPU, where sorting is slow, all pairs of
+rows of up to a few hundred positions are compared. Rows of like length are taken together.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from attnscope.data.batch import by_row
 
 # Values ranked and compared at once: enough to hide the cost of a call, small enough for a cache.
 _CHUNK = 2**18
+# On a GPU, pairs compared at once, and the longest rows that are compared and not sorted.
+_PAIRS, _COMPARED = 2**26, 512
 
 
 def kendall_tau_b(
@@ -53,14 +56,18 @@ def kendall_tau_b(
     broken = ((u.isnan() | v.isnan()) & ~padding).any(-1)
     flat = [x.flatten(0, 1) for x in (u, v, padding.expand_as(u))]
     counts = torch.zeros(3, len(flat[0]), dtype=torch.int64, device=u.device)
-    for rows, width in _like_lengths(flat[2]):
-        counts[:, rows] = _pair_counts(*(x[rows, :width] for x in flat))
+    compared = u.is_cuda and u.shape[-1] <= _COMPARED
+    for rows, width in _like_lengths(flat[2], compared):
+        count = _compared_pairs if compared else _pair_counts
+        counts[:, rows] = count(*(x[rows, :width] for x in flat))
     excess, untied_u, untied_v = counts.double().unflatten(1, broken.shape)
     return (excess / (untied_u * untied_v).sqrt()).masked_fill(broken, torch.nan)
 
 
-def _like_lengths(padding: Bool[Tensor, "row inp"]) -> list[tuple[Int[Tensor, " some"], int]]:
-    """Return groups of rows by where their last real position is, each with the group's width."""
+def _like_lengths(
+    padding: Bool[Tensor, "row inp"], compared: bool
+) -> list[tuple[Int[Tensor, " some"], int]]:
+    """Return groups of rows by their last real position, each with the group's width."""
     if not padding.numel():
         return []
     length = padding.shape[-1]
@@ -70,10 +77,22 @@ def _like_lengths(padding: Bool[Tensor, "row inp"]) -> list[tuple[Int[Tensor, " 
     groups, lengths, stop = [], ends.tolist(), len(ends)
     while stop and lengths[stop - 1] > 1:
         width = lengths[stop - 1]
-        start = max(0, stop - max(1, _CHUNK // width))
+        size = _PAIRS // width**2 if compared else _CHUNK // width
+        start = max(0, stop - max(1, size))
         groups.append((order[start:stop], width))
         stop = start
     return groups
+
+
+def _compared_pairs(
+    u: Float[Tensor, "row inp"], v: Float[Tensor, "row inp"], padding: Bool[Tensor, "row inp"]
+) -> Int[Tensor, "3 row"]:
+    """Return what `_pair_counts` returns, by comparing every position with every other."""
+    real = ~padding[:, :, None] & ~padding[:, None]
+    above_u, above_v = ((x[:, :, None] > x[:, None]) & real for x in (u, v))
+    concordant = (above_u & above_v).sum((1, 2))
+    discordant = (above_u & above_v.mT).sum((1, 2))
+    return torch.stack((concordant - discordant, above_u.sum((1, 2)), above_v.sum((1, 2))))
 
 
 def _pair_counts(

@@ -35,6 +35,8 @@ def vmappable(model: nn.Module, cells: RecurrentCells) -> nn.Module:
         recurrence.forward = partial(_read, recurrence, cells)  # type: ignore[method-assign]
     if recurrences:
         for module in same.modules():
+            if type(module) is nn.Embedding:
+                module.forward = partial(_embed, module)  # type: ignore[method-assign]
             if type(module) is nn.Linear:
                 module.forward = partial(_linear, module)  # type: ignore[method-assign]
     return same
@@ -55,6 +57,27 @@ def _unshare_modules(model: nn.Module) -> None:
                 child = parent._modules[name] = copy(child)
                 child._parameters = dict(child._parameters)
             seen.add(id(child))
+
+
+def _embed(layer: nn.Embedding, words: Int[Tensor, "*any"]) -> Float[Tensor, "*any embedding"]:
+    """Look up words, and note on the result what was looked up: see `_gates`."""
+    found = nn.functional.embedding(words, layer.weight, layer.padding_idx)
+    if layer.padding_idx is None:
+        found.looked_up = layer.weight, words  # type: ignore[attr-defined]
+    return found
+
+
+def _gates(
+    inputs: Float[Tensor, "batch time width"],
+    weight: Float[Tensor, "gates width"],
+    bias: Float[Tensor, " gates"],
+) -> Float[Tensor, "batch time gates"]:
+    """Return W x + b; where there are fewer types than words, of each type once."""
+    looked_up: tuple[Tensor, Tensor] | None = getattr(inputs, "looked_up", None)
+    if looked_up is None or len(looked_up[0]) >= looked_up[1].numel():
+        return product(inputs, weight, bias)
+    table, words = looked_up
+    return nn.functional.embedding(words, product(table, weight, bias))
 
 
 def _linear(
@@ -119,13 +142,13 @@ def read_layer(
         start = (zeros, zeros) if isinstance(layer, nn.LSTM) else zeros
     if isinstance(start, tuple):
         bias = torch.cat(word_biases) + torch.cat(state_biases)
-        gates = product(inputs, torch.cat(words), bias).unflatten(-1, (len(suffixes), -1))
+        gates = _gates(inputs, torch.cat(words), bias).unflatten(-1, (len(suffixes), -1))
         found, cell, *_ = LSTMTexts.apply(
             gates[None], weight, start[0][None], start[1][None], ends, cells
         )
         padded = found.squeeze(0)
         return padded.flatten(-2), (_last(padded, lengths), cell.squeeze(0))
-    gates = product(inputs, torch.cat(words), torch.cat(word_biases))
+    gates = _gates(inputs, torch.cat(words), torch.cat(word_biases))
     gates = gates.unflatten(-1, (len(suffixes), -1))
     offsets = torch.stack(state_biases)[None]
     found, *_ = GRUTexts.apply(gates[None], weight, offsets, start[None], ends, cells)
