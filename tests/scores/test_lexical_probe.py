@@ -187,3 +187,12 @@ def test_a_model_without_a_readout_is_run_again_to_the_same_values():
             LexicalProbe().read(model, each).values for each in (trace, replace(trace, query=None))
         )
     torch.testing.assert_close(again, read, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("spread", [1.0, 30.0, 1e4])
+def test_the_fused_logsumexp_is_pytorchs(spread):
+    logits = spread * torch.randn(5, 3, 40, generator=torch.Generator().manual_seed(0)).double()
+    logits[..., 7] = -torch.inf
+    torch.testing.assert_close(
+        probe.fused_logsumexp(logits), logits.logsumexp(-1), rtol=1e-14, atol=1e-12
+    )
