@@ -172,7 +172,7 @@ def test_every_split_is_logged_and_its_scores_are_stored(tmp_path):
 
 
 def test_a_generated_task_has_no_training_part_to_be_evaluated_on():
-    with pytest.raises(UsageError, match="no 'train'"):
+    with pytest.raises(UsageError, match="no split 'train'"):
         PermutationCopy(length=5).evaluation_batch(3, "train")
 
 
