@@ -22,9 +22,10 @@ from attnscope.runs.files import refuse_links
 from attnscope.runs.measures import check_declared
 from attnscope.runs.result import Measurement, Result, read_result
 from attnscope.runs.schema1 import with_pictures
-from attnscope.runs.spec import read_settings, usage_errors
+from attnscope.runs.spec import Settings, read_settings, usage_errors
 from attnscope.runs.workspace import workspace_of
 from attnscope.training.engine.workers import Workers
+from attnscope.training.memory import memory_errors
 from attnscope.training.progress import Progress, Silent
 
 # One small LSTM leaves a GPU idle. Measured on an H200 with the copying model: 53, 157, 178 and 182
@@ -83,6 +84,7 @@ def run(
     module = module_of(entry)
     given = dict(settings or {}) | ({} if seeds is None else {"seeds": seeds})
     config = read_settings(module.Config, (dict(module.QUICK) if quick else {}) | given, entry.name)
+    _check_counts(config, entry.name)
     workspace = Path(out)
     _check_writable(workspace)
     place = choose_device(device)
@@ -91,7 +93,11 @@ def run(
     if count < 1:
         raise UsageError(f"--jobs={count}: at least one process is needed.")
     started = time.monotonic()
-    with usage_errors(entry.name), Workers(workspace, count) as workers:
+    with (
+        usage_errors(entry.name),
+        memory_errors(entry.name),
+        Workers(workspace, count) as workers,
+    ):
         lab = Lab(workers, place, progress or Silent())
         records = module.measure(config, lab)
     result = Result(
@@ -147,6 +153,20 @@ def choose_device(device: str) -> Literal["cpu", "cuda"]:
             "No CUDA device was found; use --device cpu, or auto to take what there is."
         )
     return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
+
+
+# Far above any experiment; more would be planned, or drawn, for hours before the first message.
+_MOST = {"seeds": 10**4, "length": 10**4, "longest": 10**4, "shortest": 10**4, "steps": 10**8}
+_MOST_OF_OTHERS = 10**7
+
+
+def _check_counts(config: Settings, where: str) -> None:
+    for name, value in config:
+        # max_length leaves texts out: the longest text decides.
+        last = "" if name == "max_length" else name.rpartition("_")[2]
+        most = _MOST.get(last, _MOST_OF_OTHERS)
+        if isinstance(value, int) and abs(value) > most:
+            raise UsageError(f"{where}: {name}={value} is not valid: at most {most:,} is possible.")
 
 
 def _check_writable(workspace: Path) -> None:

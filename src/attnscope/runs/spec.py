@@ -24,7 +24,9 @@ S = TypeVar("S", bound="Settings")
 class Settings(BaseModel):
     """A frozen configuration that rejects unknown keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, arbitrary_types_allowed=False, allow_inf_nan=False
+    )
 
 
 class Spec(Settings):
@@ -92,7 +94,9 @@ def usage_errors(where: str) -> Iterator[None]:
 def _refused(key: str, value: Any) -> str:
     if not key:
         return ""
-    return f"{key}: " if isinstance(value, Mapping) else f"{key}={value!r} is not valid: "
+    shown = repr(value)
+    shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
+    return f"{key}: " if isinstance(value, Mapping) else f"{key}={shown} is not valid: "
 
 
 def fingerprint(value: Any, length: int = 12) -> str:

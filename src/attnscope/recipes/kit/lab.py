@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, overload
 
 from attnscope.training.engine.workers import Workers
+from attnscope.training.memory import demand_memory
 from attnscope.training.progress import Progress, Silent
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
@@ -63,6 +64,7 @@ class Lab:
         dicts in the same order. The units are listed in the recipe's result.
         """
         placed = [unit.model_copy(update={"device": self.device}) for unit in leaves(plan)]
+        demand_memory(placed)
         trained = self.workers.train(placed, self.progress, title)
         self.used.update(dict.fromkeys(unit.folder.name for unit in trained))
         return _filled(plan, iter(trained))

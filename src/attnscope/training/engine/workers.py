@@ -27,6 +27,7 @@ from attnscope.errors import AttnscopeError, UnitLocked
 from attnscope.training.engine.grouping import groups, is_vmapped
 from attnscope.training.engine.groups import train_group
 from attnscope.training.loop import train_unit
+from attnscope.training.memory import memory_errors
 from attnscope.training.progress import Progress, Silent
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
@@ -201,11 +202,12 @@ def _attempt(
     wait: bool = False,
 ) -> list[Outcome]:
     try:
-        if is_vmapped(units):
-            errors = train_group(units, workspace, report, note, wait=wait)
-        else:
-            train_unit(units[0], workspace, report, note, wait=wait)
-            errors = [None]
+        with memory_errors(units[0].name):
+            if is_vmapped(units):
+                errors = train_group(units, workspace, report, note, wait=wait)
+            else:
+                train_unit(units[0], workspace, report, note, wait=wait)
+                errors = [None]
     except (AttnscopeError, torch.OutOfMemoryError) as error:
         return [_unfinished(error)] * len(units)
     return [
