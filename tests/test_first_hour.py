@@ -39,6 +39,16 @@ def test_the_code_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert (tmp_path / name).stat().st_size > 100
 
 
+def test_the_walk_of_the_architecture_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})
+    assert (tmp_path / "runs" / "snell" / "cooccurrence" / "result.json").exists()
+    assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
 def test_the_own_model_example_is_short_keeps_the_contract_and_is_probed(tmp_path: Path) -> None:
     example = ROOT / "examples" / "own_model.py"
     assert len(example.read_text().splitlines()) <= 40

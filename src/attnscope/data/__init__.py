@@ -34,7 +34,11 @@ if TYPE_CHECKING:
         ReorderedCopy as ReorderedCopy,
         SampledCopy as SampledCopy,
     )
-    from attnscope.data.text import LabelledText as LabelledText, ParallelText as ParallelText
+    from attnscope.data.text import (
+        LabelledText as LabelledText,
+        ParallelText as ParallelText,
+        open_text as open_text,
+    )
     from attnscope.data.vectors import read_vectors as read_vectors
     from attnscope.data.vocabulary import Vocabulary as Vocabulary
 else:
