@@ -8,6 +8,7 @@ from types import ModuleType
 
 import pytest
 
+from attnscope.claims.papers import PAPERS
 from attnscope.recipes import entries
 
 ROOT = Path(__file__).parents[2]
@@ -23,11 +24,7 @@ def sizes() -> ModuleType:
     return module
 
 
-# Its recipes still share modules of each other.
-_SHARED = [pytest.param(paper, marks=pytest.mark.xfail(strict=False)) for paper in ("aitken",)]
-
-
-@pytest.mark.parametrize("part", ["snell", "sunlu", "tutek", *_SHARED, "extra"])
+@pytest.mark.parametrize("part", [*PAPERS, "extra"])
 def test_no_recipe_imports_a_module_of_another(sizes: ModuleType, part: str) -> None:
     recipes = {entry.module for entry in entries()}
     crossed = sizes.cross_imports(sizes.imports(), recipes)
