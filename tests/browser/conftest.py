@@ -12,7 +12,7 @@ from attnscope.data.corpus import GrammarSentiment
 from attnscope.models.attentions import Additive
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoders import Recurrent
-from attnscope.runs.result import Measurement, Result
+from attnscope.runs.result import Measurement, Plane, Point, Result
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.training.loop import train_unit
@@ -40,7 +40,7 @@ def row(name, value, dataset="permutations", n=4, found=None, **axes):
     )
 
 
-def write_result(workspace, recipe, rows, config=None, part=""):
+def write_result(workspace, recipe, rows, config=None, part="", pictures=()):
     result = Result(
         recipe=recipe,
         part=part,
@@ -49,26 +49,26 @@ def write_result(workspace, recipe, rows, config=None, part=""):
         environment={"device": "cpu"},
         seconds=1.5,
         measurements=rows,
+        pictures=pictures,
     )
     result.write(workspace / result.place)
     (workspace / result.place / "figures").mkdir(exist_ok=True)
     (workspace / result.place / "figures" / "one.svg").write_text(SVG)
 
 
-def path_rows():
-    """States over time and words of a plane, as aitken's recipes measure them."""
-    time = [
-        row("temporal_path", step * pc, "escan", model="aed", side=side, step=step, pc=pc)
-        for side in ("encoder", "decoder")
-        for step in range(1, 5)
-        for pc in (1, 2)
-    ]
-    words = [
-        row("input_plane", i + pc, "escan", model="aed", point="state", word=w, number=i, pc=pc)
-        for i, w in enumerate(("run", "twice", "jump twice", "left"))
-        for pc in (1, 2)
-    ]
-    return [*time, *words]
+def planes():
+    """Return states over time and words in a plane, as aitken's recipes measure them."""
+    shared = {"dataset": "escan", "axes": {"model": "aed"}, "x": "PC 1", "y": "PC 2", "n": 1}
+    steps = [(side, step) for side in ("encoder", "decoder") for step in range(1, 5)]
+    time = tuple(Point(str(step), side, step, 2 * step) for side, step in steps)
+    words = tuple(
+        Point(word, "state", place + 1, place + 2)
+        for place, word in enumerate(("run", "twice", "jump twice", "left"))
+    )
+    return (
+        Plane(name="temporal_path", points=time, joined=True, **shared),
+        Plane(name="input_plane", points=words, **shared),
+    )
 
 
 @pytest.fixture(scope="session")
@@ -95,7 +95,7 @@ def workspace(tmp_path_factory):
         for dataset, value in (("b", 30.0), ("c", 4.0), ("a", 200.0), ("d", None))
     ]
     write_result(folder, "snell/fig3", [*counts, *learned], {"steps": 200, "seeds": 1})
-    write_result(folder, "aitken/fig3", path_rows())
+    write_result(folder, "aitken/fig3", [], pictures=planes())
     return folder
 
 

@@ -72,18 +72,18 @@ def test_a_notebook_shows_the_page_in_its_frame(opened, workspace, tmp_path):
 
 
 def test_five_hundred_words_stay_usable(opened, tmp_path):
-    rows = [
+    pictures = [
         {
-            "name": name, "dataset": "long", "split": "val", "n": 1, "seeds": [0],
-            "value": (i % 7) / 7, "axes": {"sentence": "long", "place": i, "model": "base"},
-            "found": {"word": f"word{i}"},
+            "kind": "matrix", "name": name, "dataset": "long", "n": 1, "seeds": [0],
+            "axes": {"sentence": "long", "model": "base"}, "rows": ["positive"],
+            "columns": [f"word{i}" for i in range(500)],
+            "values": [[(i % 7) / 7 for i in range(500)]],
         }
         for name in ("word_attention", "word_probability")
-        for i in range(500)
     ]  # fmt: skip
     result = {
-        "schema": 1, "recipe": "tutek/fig2", "scale": "quick", "config": {}, "seconds": 1,
-        "environment": {"device": "cpu"}, "measurements": rows, "units": [],
+        "schema": 2, "recipe": "tutek/fig2", "scale": "quick", "config": {}, "seconds": 1,
+        "environment": {"device": "cpu"}, "measurements": [], "pictures": pictures, "units": [],
     }  # fmt: skip
     place = tmp_path / "ws" / "tutek" / "fig2"
     place.mkdir(parents=True)

@@ -63,35 +63,31 @@ def write_hostile(folder, recipe):
             "found": found or {}, "value": value, "n": 1, "seeds": [0],
         }  # fmt: skip
 
-    cells = [
-        row(
-            "weight",
-            HOSTILE[0],
-            0.5,
-            {"score": s, "t": 0, "l": i, "output": HOSTILE[1], "input": w},
-        )
+    def picture(kind, name, dataset, axes, **fields):
+        return {
+            "kind": kind, "name": name, "dataset": dataset, "split": HOSTILE[0], "axes": axes,
+            "n": 1, "seeds": [0], **fields,
+        }  # fmt: skip
+
+    table = {"columns": HOSTILE, "values": [[0.5] * len(HOSTILE)]}
+    maps = [
+        picture("matrix", "weight", HOSTILE[0], {"score": s}, rows=[HOSTILE[1]], **table)
         for s in ("attention", HOSTILE[1])
-        for i, w in enumerate(HOSTILE)
     ]
-    points = [
-        row(
-            "input_plane",
-            HOSTILE[1],
-            pc + i,
-            {"point": w if w in INHERITED else HOSTILE[0], "word": w, "number": i, "pc": pc},
-        )
-        for i, w in enumerate(HOSTILE)
-        for pc in (1, 2)
-    ]
-    spoken = [
-        row("word_probability", "d", 0.5, {"sentence": HOSTILE[1], "place": i}, {"word": w})
-        for i, w in enumerate(HOSTILE)
-    ]
+    spoken = picture(
+        "matrix", "word_probability", "d", {"sentence": HOSTILE[1]}, rows=HOSTILE[:1], **table
+    )
+    points = [[w, w if w in INHERITED else HOSTILE[0], i, i + 1] for i, w in enumerate(HOSTILE)]
+    titles = {"x": HOSTILE[0], "y": HOSTILE[1]}
+    plane = picture("plane", "input_plane", HOSTILE[1], {HOSTILE[2]: 1}, points=points, **titles)
+    curve = picture(
+        "curve", HOSTILE[0], HOSTILE[1], {HOSTILE[2]: HOSTILE[3]}, axis=HOSTILE[4], x=[1], y=[2]
+    ) | {"n": [1]}
     numbers = [row(w, w, 1.0, {w: w}, {w: w}) for w in HOSTILE]
     result = {
-        "schema": 1, "recipe": recipe, "scale": "full",
+        "schema": 2, "recipe": recipe, "scale": "full",
         "config": {w: w for w in HOSTILE}, "environment": {"device": HOSTILE[0]}, "seconds": 1,
-        "measurements": [*numbers, *cells, *points, *spoken], "units": HOSTILE,
+        "measurements": numbers, "pictures": [*maps, spoken, plane, curve], "units": HOSTILE,
     }  # fmt: skip
     place = folder / "snell" / "fig33"
     place.mkdir(parents=True)
