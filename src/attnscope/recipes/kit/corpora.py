@@ -1,4 +1,4 @@
-"""Corpora as recipes use them: opened, split into what chooses and what is measured, described."""
+"""Corpora as recipes use them: opened, described, and split by what chooses and is measured."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class HeldOut:
 
 @lru_cache(maxsize=4)
 def held_out(source: Corpus, choosing: int = 0) -> HeldOut:
-    """Return what is measured: the test part, or validation examples where there is no test part.
+    """Return the examples to measure: the test part, or validation examples without one.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Numbers of one data set as measurements, next to the numbers that the paper prints.
 
-A `Sheet` knows what all measurements of a table share: data set, split, seeds, and where the paper
-prints it. Each of its methods names how a number was sampled, and so which interval it has.
+A `Sheet` holds the fields that all measurements of a table share: data set, split, seeds, and where
+the paper prints it. Each of its methods names how a number was sampled, and so its interval.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Sheet:
         Parameters
         ----------
         name, interval, axes
-            The number, its ends, and the axes that tell it from others of its name.
+            The number, its ends, and the axes that distinguish it from others of its name.
         share
             Whether it is a fraction, which a sheet in percent multiplies by 100.
         seeds, split

@@ -150,11 +150,11 @@ def _on_the_side_of_vw(cell: Cell) -> Finding:
         name: sum(row.number * float(row.found[name]) > 0 for row in rows)
         for name in ("VW", "VW at the start")
     }
-    told = (
+    summary = (
         f"signs agree with VᵀW in {agree['VW']} of {len(rows)} seeds (at the start "
         f"{agree['VW at the start']}); |gap| {large:.2f} at λ = 100, {small:.2f} at λ = 10"
     )
-    return Finding(verdict(agree["VW"] >= 0.9 * len(rows) and large > small, True), {"": told})
+    return Finding(verdict(agree["VW"] >= 0.9 * len(rows) and large > small, True), {"": summary})
 
 
 def _above_zero(cell: Cell) -> Finding:

@@ -1,7 +1,7 @@
 """Supplement C: on texts whose words' groups are known, which term moves which group, and when.
 
 Data set I has words of a text's own label alone, data set II a few of the other. Plain gradient
-descent, so that the terms are what moves the scores up to dropout; they are taken over the whole
+descent, so that the terms alone move the scores, apart from dropout; they are taken over the whole
 training part every few epochs. The prediction is B, C > 0 for positive and < 0 for negative words,
 and E, F > 0 for both.
 """
@@ -139,7 +139,7 @@ def units(config: Config) -> dict[tuple[str, float], list[Unit]]:
 
 
 def measure(config: Config, lab: Lab) -> list[Record]:
-    """Train both data sets and sum up what was recorded."""
+    """Train both data sets and sum up the recorded terms."""
     trained = lab.train(units(config), "synthetic")
     rows: list[Record] = []
     for name in ("I", "II"):
@@ -209,7 +209,7 @@ class _Cell:
         ]
 
     def accuracy(self) -> list[Measurement]:
-        """Return the accuracy at the end, which the terms are to be read against."""
+        """Return the accuracy at the end: terms of a model that learned nothing mean nothing."""
         return [self.sheet.mean("accuracy", [100 * u.log[-1]["accuracy"] for u in self.units])]
 
 

@@ -110,7 +110,7 @@ def _column(runs: Runs, model: str, scales: Sequence[float], device: str) -> lis
 
 
 def _whole_grid(pool: Pool, cells: Sequence[Cell]) -> str:
-    """Return what is lacking of the paper's grid."""
+    """Return a note if the paper's grid is not complete."""
     whole = [
         cell
         for cell in cells
@@ -148,8 +148,7 @@ CLAIMS = {
 
 _TITLES = {"accuracy": "accuracy (%)", "entropy": "entropy of α / log L"}
 _TICKS = (0.001, 1.0, 10.0, 100.0, 10_000.0)
-# Colours that stay apart in every vision, and how far models are set side by side, so that their
-# intervals can be told apart.
+# Colours that stay apart in every vision, and factors of λ that keep intervals from overlapping.
 _COLOURS = {
     "DP": ROLES["control"],
     "DP-L": ROLES["hard"],

@@ -231,8 +231,8 @@ def _on_the_side_of_the_scores(cell: Cell) -> Finding:
     """Check that the gap of weights has the sign of that of scores in every seed."""
     gaps = cell.select("gap(weight)")
     agree = sum(row.number * float(row.found["gap of scores"]) > 0 for row in gaps)
-    told = f"as that of the scores in {agree} of {len(gaps)} seeds"
-    return Finding(verdict(agree == len(gaps) > 0, True), {"side of the gap": told})
+    agreeing = f"as that of the scores in {agree} of {len(gaps)} seeds"
+    return Finding(verdict(agree == len(gaps) > 0, True), {"side of the gap": agreeing})
 
 
 def _outlier_texts(cell: Cell) -> Finding:

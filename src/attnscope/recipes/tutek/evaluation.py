@@ -63,7 +63,7 @@ def sheet_of(
 
 
 def statistics_rows(source: Corpus) -> list[Measurement]:
-    """Return table 5: mean length in words and vocabulary; sizes, and what was left out."""
+    """Return table 5: mean length in words and vocabulary; sizes, and texts that were left out."""
     sheet = sheet_of(source, table="table5")
     marks = len(source.encode(""))  # boundaries are not counted
     lengths = [len(example.inputs) - marks for example in source.training_examples]
@@ -135,6 +135,6 @@ def part_of(batch: Batch, most: int) -> Batch:
 
 
 def read_tokens(units: Sequence[TrainedUnit], device: str) -> list[TokenProbabilities]:
-    """Read trained units word by word on what is measured (Eq. 9)."""
+    """Read trained units word by word on the held-out texts (Eq. 9)."""
     batch = held_out(units[0].unit.source).batch.to(device)
     return [token_probabilities(best_model(unit, device), batch) for unit in units]

@@ -1,4 +1,4 @@
-"""Figure 1: what another attention costs an adversary that is trained to predict alike (Eq. 6).
+"""Figure 1: the price of another attention for an adversary trained to predict alike (Eq. 6).
 
 An adversary is trained for every seed of every model and every λ, and its last weights are compared
 with the model that it imitates. The attention that a search finds for each text alone with the

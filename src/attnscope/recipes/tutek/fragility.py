@@ -87,7 +87,7 @@ def _f1_difference(source: Corpus, own: PerSeed, base: PerSeed) -> Interval:
 
 
 def _drops(source: Corpus, found: PerSeed, modification: str) -> np.ndarray:
-    """Return what each seed loses of its F1, positive where it falls."""
+    """Return how much F1 each seed loses, positive where it falls."""
     average = average_of(source)
 
     def f1(each: Fragility, condition: str) -> float:

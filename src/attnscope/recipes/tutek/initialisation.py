@@ -111,7 +111,7 @@ CLAIMS = {
 
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
-    """Draw how uniform attention is, seed by seed, and what uniform attention costs."""
+    """Draw how uniform attention is, seed by seed, and the cost of uniform attention."""
     tints = {"default": ROLES["hard"], "normal": ROLES["control"]}
     names = {"default": "default", "normal": "N(0, 1)"}
     panels = {

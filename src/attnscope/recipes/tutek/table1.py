@@ -1,4 +1,4 @@
-"""Table 1: F1, and what uniform and permuted attention cost it; tables 4, 5 and the ablation.
+"""Table 1: F1, and its loss under uniform and permuted attention; tables 4, 5 and the ablation.
 
 The residual model, which the paper leaves out for space, is measured with the others.
 ``query=instance`` compares base models whose query is computed from the text with those whose query
@@ -149,7 +149,7 @@ def _loses_more(cell: Cell) -> Finding:
     rows = _extra_drops(cell.pool, model)
     values = [row.number for row in rows.values()]
     more, mean = sum(value > 0 for value in values), sum(values) / max(1, len(values))
-    # A quick run has fewer cells; it shows what their share would be.
+    # A quick run has fewer cells; it shows their share.
     needed = -(-_FRAGILE[model] * len(values) // _FRAGILE_CELLS)
     summary = f"more in {more} of {len(values)} cells, {mean:.2f} points on average"
     return Finding(verdict(more >= needed and mean > 0, True), {"in all": summary, **rows})

@@ -144,14 +144,14 @@ def _rows(config: Config, source: Corpus, found: Informations) -> list[Measureme
     sheet = sheet_of(source, range(config.seeds), "table2")
     rows = []
     for (variant, sample), each in found.items():
-        name, told = _NAMES[sample], {"occurrences": each[0].n}
+        name, counted = _NAMES[sample], {"occurrences": each[0].n}
         values = {
             name: [one.value for one in each],
             f"{name}_shuffled": [one.shuffled for one in each],
             f"{name}_entropy": [one.entropy for one in each],
         }
         for label, numbers in values.items():
-            rows.append(sheet.mean(label, numbers, variant.axes, found=told, split="train"))
+            rows.append(sheet.mean(label, numbers, variant.axes, found=counted, split="train"))
     for attention in config.attention:
         for sample, name in _NAMES.items():
             for pair in _ORDERINGS:

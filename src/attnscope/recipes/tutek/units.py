@@ -127,7 +127,7 @@ def deviations(pool: Pool, datasets: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class ModelVariant:
-    """A model of the paper: a column of table 1, an attention, and what else makes it differ."""
+    """A model of the paper: a column of table 1, an attention, layers and the initial query."""
 
     model: str
     attention: str
