@@ -44,14 +44,14 @@ def main() -> int:
     parser.add_argument("--precision", choices=["float32", "tf32"], default="float32")
     parser.add_argument("--batch-size", type=int, default=64)
     # Most shapes of a batch are recorded in the first steps.
-    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--steps", type=int, default=400)
     options = parser.parse_args()
     milliseconds = {}
     for count in (1, SEEDS):
         clock = Clock(options.device)
         with tempfile.TemporaryDirectory() as folder:
             train_group(seeds(count, options), Path(folder), clock, checkpoint_seconds=1e9)
-        clock.seconds = clock.seconds[len(clock.seconds) // 2 :]
+        clock.seconds = clock.seconds[-100:]
         milliseconds[count] = clock.milliseconds * count
     ratio = milliseconds[SEEDS] / milliseconds[1]
     told = f"at most {PROMISED}" if options.device == "cuda" else "no promise"

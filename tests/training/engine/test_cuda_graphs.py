@@ -14,7 +14,8 @@ from attnscope.data.sequence_tasks import OneToOne
 from attnscope.models.architectures import AED, AO, LearnedAttention
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.models.intervention import Uniform
-from attnscope.training.engine import cuda_graphs
+from attnscope.models.seq2seq import Seq2SeqSpec
+from attnscope.training.engine import cuda_graphs, groups
 from attnscope.training.engine.cuda_graphs import CudaGraphs, RecordedGradients
 from attnscope.training.engine.dropout_masks import DropoutMasks
 from attnscope.training.engine.groups import train_group
@@ -325,3 +326,20 @@ def have_the_numbers_of_the_cpu(tiny, tmp_path, source, model):
         expected, found = (unit.folder(tmp_path).load_weights("last")[1] for unit in (here, there))
         for name, weights in expected.items():
             assert abs(found[name] - weights).max() < 1e-9, name
+
+
+def test_targets_of_several_widths_share_few_and_those_of_one_keep_theirs(tiny, tmp_path):
+    assert [RecordedGradients.target_width(w) for w in (1, 4, 5, 13)] == [4, 4, 8, 16]
+    given = batches(0)
+    columns = stack_batches(given, target_width=RecordedGradients.target_width)
+    plain = stack_batches(given)
+    for name in ("decoder_inputs", "targets", "gold"):
+        width = plain[name].shape[-1]
+        assert columns[name].shape[-1] == -(-width // 4) * 4
+        assert columns[name][..., :width].equal(plain[name])
+    models = stack([Seq2SeqSpec(hidden=4, embeddings="separate").build(TEXT, 0).double()] * 3)
+    found, expected = (Gradients(models, TERMS)(each) for each in (columns, plain))
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+    texts = tiny(TEXT, Seq2SeqSpec(hidden=4, embeddings="separate"))
+    assert groups._has_targets_of_several_widths(texts)
+    assert not groups._has_targets_of_several_widths(tiny())

@@ -143,7 +143,7 @@ class CudaBackend(Backend):
 
     def for_each(self, function: Callable[..., None], *columns: Sequence[Any]) -> None:
         """Call it in several threads, since the GPU waits for them."""
-        with ThreadPoolExecutor(min(len(columns[0]), self._THREADS)) as threads:
+        with ThreadPoolExecutor(self._THREADS) as threads:
             list(threads.map(function, *columns))
 
 

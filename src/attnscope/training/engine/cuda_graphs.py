@@ -29,6 +29,8 @@ _MOST = 64
 # width or less: hardly two batches of long texts are equally wide. Sentences, which a recurrent
 # model reads word by word, keep their width.
 _NARROW, _MULTIPLE = 32, 16
+# Targets of several widths are padded to a multiple of this.
+_TARGET_MULTIPLE = 4
 
 Work = Callable[[], Tensor]
 
@@ -108,6 +110,11 @@ class RecordedGradients(Gradients):
             return widest
         multiple = max(_MULTIPLE, 1 << (widest.bit_length() - 4))
         return -(-widest // multiple) * multiple
+
+    @staticmethod
+    def target_width(widest: int) -> int:
+        """Return a width that many batches share: one of two widths has too many pairs."""
+        return -(-widest // _TARGET_MULTIPLE) * _TARGET_MULTIPLE
 
     def make_room(self, widest: Callable[[], Stack]) -> None:
         """Record the widest batch first: the others reuse its memory.

@@ -29,7 +29,7 @@ from attnscope.training.engine.backend import backend_of, distinct_sources
 from attnscope.training.engine.dropout_masks import DropoutMasks
 from attnscope.training.engine.group_evaluation import evaluate_group
 from attnscope.training.engine.vmappable import vmappable
-from attnscope.training.engine.vmapped import Stack, stack, stack_batches, term_numbers
+from attnscope.training.engine.vmapped import Stack, as_wide, stack, stack_batches, term_numbers
 from attnscope.training.evaluation import Evaluated
 from attnscope.training.loop import (
     CHECKPOINT_SECONDS,
@@ -187,6 +187,12 @@ class _Group:
         own = term_numbers(self.stacked, [m.unit.training.objective for m in members])
         self.gradients = backend.gradients(self.stacked, objective, attention, own)
         self.masks = DropoutMasks(self.stacked, objective, attention, backend.for_each)
+        # A function of the units alone, so that a resumed group pads as one never stopped.
+        self.target_width = self.gradients.target_width
+        if self.target_width is not as_wide and not any(
+            _has_targets_of_several_widths(member.unit) for member in self.drawing
+        ):
+            self.target_width = as_wide
         if first > 0:
             states = [member.checkpoints[first] for member in members]
             restore_optimizer(self.optimizer, _joined(states))
@@ -252,7 +258,7 @@ class _Group:
         units = [member.unit for member in self.drawing]
         batches = [u.source.training_batch(u.seed, step, size) for u in units]
         streams = [member.stream(step) for member in self.drawing]
-        columns = stack_batches(batches, width)
+        columns = stack_batches(batches, width, self.target_width)
         return columns | self.masks(batches, streams, columns)
 
     def _update(self, step: int) -> None:
@@ -288,6 +294,12 @@ class _Group:
 def _finish(member: _Member) -> None:
     member.end()
     member.folder.finish()
+
+
+def _has_targets_of_several_widths(unit: Unit) -> bool:
+    size = unit.training.batch_size
+    widths = {unit.source.training_batch(0, step, size).targets.shape[1] for step in range(4)}
+    return len(widths) > 1
 
 
 def _source_of(unit: Unit) -> str:

@@ -32,6 +32,7 @@ _BATCH = [field.name for field in fields(Batch)]
 MASKS = "masks"  # the column of dropout masks, where there are any
 # Padding of a shorter batch; targets there are not counted.
 _FILL = {"gold": -1}
+_TARGETS = ("decoder_inputs", "targets", "gold")
 
 
 @dataclass(frozen=True)
@@ -84,18 +85,27 @@ def stack(
     return StackedModels(vmappable(models[0], cells), parameters, buffers, numbers)
 
 
+def as_wide(widest: int) -> int:
+    """Return the width of the widest batch, as the one to pad to."""
+    return widest
+
+
 def stack_batches(
-    batches: Sequence[Batch], width: Callable[[int], int] = lambda widest: widest
+    batches: Sequence[Batch],
+    width: Callable[[int], int] = as_wide,
+    target_width: Callable[[int], int] = as_wide,
 ) -> Stack:
     """Return batches of equal size as columns with a leading axis, padded to the widest.
 
-    ``width`` may widen the inputs further than those of the widest.
+    ``width`` and ``target_width`` may pad inputs and targets further.
     """
     if len({len(batch) for batch in batches}) != 1:
         raise UsageError("Only batches of one size can be stacked: give at least one, all alike.")
     columns = {name: [getattr(batch, name) for batch in batches] for name in _BATCH}
     widths = {name: max(part.shape[-1] for part in parts) for name, parts in columns.items()}
     widths["inputs"] = width(widths["inputs"])
+    for name in _TARGETS:
+        widths[name] = target_width(widths[name])
     device = batches[0].inputs.device
     # Lengths too: nothing waits for the CPU under vmap.
     return {
@@ -191,10 +201,9 @@ class Gradients:
         self.trained = [p for p in models.parameters.values() if p.requires_grad]
         self.device = next(iter(models.parameters.values())).device
 
-    @staticmethod
-    def width(widest: int) -> int:
-        """Return the width to pad stacked inputs to: that of the widest."""
-        return widest
+    # To pad inputs, and targets of several widths, to: no further than the widest.
+    width: Callable[[int], int] = staticmethod(as_wide)
+    target_width: Callable[[int], int] = staticmethod(as_wide)
 
     def make_room(self, widest: Callable[[], Stack]) -> None:
         """Allocate memory for batches of any width, given how to make the widest."""
