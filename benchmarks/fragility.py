@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import torch
 
-from attnscope.analysis.fragility import fragility
+from attnscope.analysis.fragility import compute_fragility
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.tasks import KeywordTask
 from attnscope.models.attentions import Additive
@@ -63,8 +63,8 @@ def main() -> int:
     model = SPEC.build(KeywordTask(types=TYPES), 0).to(device)
     batch = sentences(EXAMPLES).to(device)
     single_passes(model, batch, 1)
-    fragility(model, batch, 2)
-    once = seconds(lambda: fragility(model, batch, PERMUTATIONS), device)
+    compute_fragility(model, batch, 2)
+    once = seconds(lambda: compute_fragility(model, batch, PERMUTATIONS), device)
     timed = seconds(lambda: single_passes(model, batch, TIMED), device)
     single = timed * PERMUTATIONS / TIMED
     print(f"{device}: single passes {single:.2f} s, from one encoding {once:.2f} s")

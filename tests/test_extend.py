@@ -136,7 +136,9 @@ def test_claims_and_report_say_which_file_is_missing_and_take_it(workspace: Path
     assert "own.finds-keyword" in given.stdout
     report = python("-m", "attnscope", "report", str(workspace), cwd=workspace.parent)
     assert report.returncode == 0
-    assert "keyword_share" in (workspace.parent / "report.html").read_text()
+    page = (workspace.parent / "report.html").read_text()
+    assert "keyword_share" in page
+    assert "attnscope run own_recipe.py" in page
 
 
 def test_a_stored_name_never_imports_a_module(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from attnscope.analysis.alignment_terms import (
     CROSS,
     TERMS,
     QueriesAndKeys,
-    alignment_terms,
+    compute_alignment_terms,
     logit_scale,
     temporal_agreement,
     temporal_attention,
@@ -54,7 +54,7 @@ def with_site(trace: Trace, **changes: torch.Tensor | None) -> Trace:
 @pytest.mark.parametrize("heads", [1, 3])
 def test_nine_terms_sum_to_the_logit_of_every_head(heads: int) -> None:
     trace = trace_of(translator(heads))
-    (terms,) = alignment_terms(trace, decompose([trace], CROSS))
+    (terms,) = compute_alignment_terms(trace, decompose([trace], CROSS))
     assert terms.values.shape == (20, heads, 9, 7, 7)
     real = trace.batch.target_mask[:, :, None] & trace.batch.input_mask[:, None]
     assert terms.mask.equal(real)
@@ -65,7 +65,7 @@ def test_nine_terms_sum_to_the_logit_of_every_head(heads: int) -> None:
 def test_each_term_is_the_product_of_the_parts_it_is_named_after() -> None:
     trace = trace_of(translator())
     components = decompose([trace], CROSS)
-    (terms,) = alignment_terms(trace, components)
+    (terms,) = compute_alignment_terms(trace, components)
     sides = CROSS(trace)
     assert components.decoder is not None
     assert sides.decoder is not None
@@ -92,9 +92,9 @@ def test_decomposing_commutes_with_affine_maps_and_a_bias_belongs_to_the_tempora
 def test_chunks_of_examples_change_no_term(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = trace_of(translator())
     components = decompose([trace], CROSS)
-    (whole,) = alignment_terms(trace, components)
+    (whole,) = compute_alignment_terms(trace, components)
     monkeypatch.setattr(module, "_CELLS", 9 * 3 * 7 * 7 * 8)
-    parts = list(alignment_terms(trace, components))
+    parts = list(compute_alignment_terms(trace, components))
     assert [len(part.mask) for part in parts] == [8, 8, 4]
     torch.testing.assert_close(torch.cat([part.values for part in parts]), whole.values, **EXACT)
     assert torch.cat([part.mask for part in parts]).equal(whole.mask)
@@ -105,7 +105,7 @@ def test_padding_changes_no_term() -> None:
     with torch.no_grad():
         long, short = model.trace(batch), model.trace(batch.rows(slice(3)).trimmed())
     components = decompose([long], CROSS)
-    (whole,), (part,) = (alignment_terms(trace, components) for trace in (long, short))
+    (whole,), (part,) = (compute_alignment_terms(trace, components) for trace in (long, short))
     out, inp = part.mask.shape[1:]
     torch.testing.assert_close(part.values, whole.values[:3, ..., :out, :inp], **EXACT)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnscope.analysis.fragility import Fragility, fragility, fragility_intervals
+from attnscope.analysis.fragility import Fragility, compute_fragility, fragility_intervals
 from attnscope.analysis.replaced_attention import labelled_traces, outputs_under
 from attnscope.data.batch import Example, collate
 from attnscope.errors import MissingCapability, UsageError
@@ -18,7 +18,7 @@ from attnscope.models.intervention import Permuted, Uniform
 
 def test_a_permutation_is_that_of_a_single_pass_under_its_rule(classifier, reviews):
     model = classifier()
-    found = fragility(model, reviews, 4, seed=5)
+    found = compute_fragility(model, reviews, 4, seed=5)
     for draw in range(4):
         single = model.trace(reviews, {"cross": Permuted(seed=5 + draw)}).logits[:, 0].softmax(-1)
         torch.testing.assert_close(
@@ -28,7 +28,7 @@ def test_a_permutation_is_that_of_a_single_pass_under_its_rule(classifier, revie
 
 def test_trained_and_uniform_attention_are_those_of_single_passes(classifier, reviews):
     model = classifier()
-    found = fragility(model, reviews, 1).probabilities
+    found = compute_fragility(model, reviews, 1).probabilities
     trained, uniform = model.trace(reviews), model.trace(reviews, {"cross": Uniform()})
     for name, trace in (("trained", trained), ("uniform", uniform)):
         expected = trace.logits[None, :, 0].softmax(-1)
@@ -38,15 +38,15 @@ def test_trained_and_uniform_attention_are_those_of_single_passes(classifier, re
 def test_the_inputs_are_encoded_once(classifier, reviews):
     model, calls = classifier(), Counter()
     model.encoder.register_forward_hook(lambda *_: calls.update(["encoded"]))
-    fragility(model, reviews, 20)
+    compute_fragility(model, reviews, 20)
     assert calls["encoded"] == 1
 
 
 def test_examples_stay_in_their_order_with_their_labels(classifier, reviews):
-    found = fragility(classifier(), reviews, 2)
+    found = compute_fragility(classifier(), reviews, 2)
     assert found.ids.equal(reviews.ids)
     assert found.labels.equal(reviews.targets[:, 0])
-    alone = fragility(classifier(), reviews.rows(slice(3, 4)), 2)
+    alone = compute_fragility(classifier(), reviews.rows(slice(3, 4)), 2)
     torch.testing.assert_close(
         found.probabilities["permuted"][:, 3:4], alone.probabilities["permuted"]
     )
@@ -54,7 +54,9 @@ def test_examples_stay_in_their_order_with_their_labels(classifier, reviews):
 
 def test_a_model_that_does_not_look_at_its_attention_is_not_fragile(given, reviews):
     model = given([[1.0, -1.0]] * 9, list(range(9)), [[1.0, 0.0], [0.0, 1.0]])
-    found = fragility_intervals([fragility(model, reviews, 3)], rng=np.random.default_rng(0))
+    found = fragility_intervals(
+        [compute_fragility(model, reviews, 3)], rng=np.random.default_rng(0)
+    )
     for name in ("uniform_change", "permuted_change"):
         assert {(i.value, i.low, i.high) for i in found[name].values()} == {(0.0, 0.0, 0.0)}
 
@@ -66,7 +68,7 @@ def test_a_model_that_rests_on_one_word_falls_under_uniform_attention(given):
     positive = [Example(n, [1] + [0, 2] * 3, [0], [1]) for n in range(5)]
     negative = [Example(n + 5, [0, 2], [0], [0]) for n in range(5)]
     found = fragility_intervals(
-        [fragility(model, collate(positive + negative), 20)], rng=np.random.default_rng(0)
+        [compute_fragility(model, collate(positive + negative), 20)], rng=np.random.default_rng(0)
     )
     assert found["trained"]["f1"].value == 1
     assert found["uniform"]["f1"].value == 0
@@ -76,13 +78,13 @@ def test_a_model_that_rests_on_one_word_falls_under_uniform_attention(given):
 
 
 def test_seeds_are_averaged_and_must_share_their_examples(classifier, reviews):
-    seeds = [fragility(classifier(seed), reviews, 3) for seed in range(3)]
+    seeds = [compute_fragility(classifier(seed), reviews, 3) for seed in range(3)]
     pooled = fragility_intervals(seeds, rng=np.random.default_rng(0), resamples=50)
     alone = [fragility_intervals([s], rng=np.random.default_rng(0), resamples=2) for s in seeds]
     for condition in ("trained", "permuted", "permuted_change"):
         mean = np.mean([a[condition]["f1"].value for a in alone])
         assert pooled[condition]["f1"].value == pytest.approx(mean)
-    other = fragility(classifier(), reviews.rows(slice(5)), 3)
+    other = compute_fragility(classifier(), reviews.rows(slice(5)), 3)
     with pytest.raises(UsageError, match="not measured on the same examples"):
         fragility_intervals([seeds[0], other], rng=np.random.default_rng(0))
 
@@ -112,9 +114,9 @@ def test_what_cannot_be_read_is_one_sentence(given, reviews):
 
     arguments = ([[1.0], [2.0]] * 4 + [[0.0]], [0.0] * 9, [[1.0], [2.0]])
     with pytest.raises(MissingCapability, match="not the model's output"):
-        fragility(Other(*arguments), reviews)
+        compute_fragility(Other(*arguments), reviews)
     with pytest.raises(UsageError, match="permutations=0"):
-        fragility(given(*arguments), reviews, 0)
+        compute_fragility(given(*arguments), reviews, 0)
     sentences = collate([Example(0, [1, 2], [0, 1], [1, 1])])
     with pytest.raises(UsageError, match="A label per example"):
         list(labelled_traces(given(*arguments), sentences))

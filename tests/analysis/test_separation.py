@@ -9,14 +9,14 @@ from hypothesis import given, strategies as st
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from attnscope.analysis.separation import auc_interval, separation, standardised_gap
+from attnscope.analysis.separation import auc_interval, compute_separation, standardised_gap
 
 numbers = st.lists(st.integers(-5, 5), min_size=2, max_size=20)
 
 
 @given(numbers, numbers)
 def test_auc_is_scikit_learns_and_the_test_is_scipys(first, second):
-    found = separation(first, second)
+    found = compute_separation(first, second)
     truth = [1] * len(first) + [0] * len(second)
     assert found.auc.value == pytest.approx(roc_auc_score(truth, first + second))
     assert found.p_value == pytest.approx(stats.mannwhitneyu(first, second).pvalue, nan_ok=True)
@@ -26,7 +26,7 @@ def test_auc_is_scikit_learns_and_the_test_is_scipys(first, second):
 
 @given(numbers, numbers)
 def test_groups_change_places_with_the_sign(first, second):
-    one, other = separation(first, second), separation(second, first)
+    one, other = compute_separation(first, second), compute_separation(second, first)
     assert one.auc.value == pytest.approx(1 - other.auc.value)
     assert one.auc.low == pytest.approx(1 - other.auc.high)
     assert one.gap == pytest.approx(-other.gap, nan_ok=True)
@@ -66,11 +66,11 @@ def test_the_gap_is_in_pooled_standard_deviations():
 
 def test_undefined_numbers_are_skipped_and_tensors_pass():
     first = torch.tensor([1.0, float("nan"), 3.0, 2.0])
-    assert separation(first, [0.0, 2.5]) == separation([1, 3, 2], [0, 2.5])
+    assert compute_separation(first, [0.0, 2.5]) == compute_separation([1, 3, 2], [0, 2.5])
 
 
 def test_an_empty_group_and_a_group_of_one_have_no_interval():
-    empty = separation([], [1.0, 2.0])
+    empty = compute_separation([], [1.0, 2.0])
     assert np.isnan([empty.auc.value, empty.p_value, empty.gap, empty.means[0]]).all()
     assert empty.auc.n == 0
     one = auc_interval([3.0], [1.0, 2.0])

@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from attnscope.analysis.alignment_terms import CROSS, TERMS, AlignmentTerms, alignment_terms
+from attnscope.analysis.alignment_terms import CROSS, TERMS, AlignmentTerms, compute_alignment_terms
 from attnscope.analysis.decomposition import decompose
-from attnscope.analysis.term_shares import row_centred, term_shares
+from attnscope.analysis.term_shares import compute_term_shares, row_centred
 from attnscope.data.batch import Batch
 from attnscope.data.tasks import SampledCopy
 from attnscope.errors import MissingCapability, UsageError
@@ -59,9 +59,9 @@ def by_definition(terms: AlignmentTerms, chosen: AlignmentTerms, head: int) -> n
 def test_shares_are_those_of_the_definition(form: str) -> None:
     traces = traces_of(model_of())
     components = decompose(traces, CROSS)
-    (terms,) = alignment_terms(traces[0], components)
+    (terms,) = compute_alignment_terms(traces[0], components)
     changed = {"raw": terms, "centred": row_centred(terms)}[form]
-    found = term_shares(traces, components)[form]
+    found = compute_term_shares(traces, components)[form]
     for head in range(2):
         expected = by_definition(changed, terms, head)
         np.testing.assert_allclose(found.per_step[head].T, expected, **EXACT)
@@ -70,7 +70,7 @@ def test_shares_are_those_of_the_definition(form: str) -> None:
 
 def test_shares_of_a_step_and_of_an_example_sum_to_one() -> None:
     traces = traces_of(model_of())
-    for shares in term_shares(traces, decompose(traces, CROSS)).values():
+    for shares in compute_term_shares(traces, decompose(traces, CROSS)).values():
         for values in (shares.per_step.sum(1), shares.per_example.sum(-1), shares.mean.sum(-1)):
             torch.testing.assert_close(values, torch.ones_like(values), **EXACT)
         lengths = copying_batch().target_lengths
@@ -81,8 +81,8 @@ def test_batching_and_padding_change_no_share() -> None:
     model = model_of()
     whole = traces_of(model)
     components = decompose(whole, CROSS)
-    streamed = term_shares(traces_of(model, 3), components)
-    for form, stored in term_shares(whole, components).items():
+    streamed = compute_term_shares(traces_of(model, 3), components)
+    for form, stored in compute_term_shares(whole, components).items():
         torch.testing.assert_close(streamed[form].per_step, stored.per_step, **EXACT)
         torch.testing.assert_close(streamed[form].per_example, stored.per_example, **EXACT)
         assert streamed[form].counts.equal(stored.counts)
@@ -97,7 +97,7 @@ def test_purely_temporal_alignment_is_all_temporal() -> None:
     (trace,) = traces_of(model_of(1))
     queries, keys = torch.randn(2, 1, 1, 7, 4, generator=torch.Generator().manual_seed(0)).double()
     temporal = with_products(trace, queries.expand(20, -1, -1, -1), keys.expand(20, -1, -1, -1))
-    shares = term_shares([temporal], decompose([temporal], CROSS))
+    shares = compute_term_shares([temporal], decompose([temporal], CROSS))
     for form in ("raw", "centred"):
         assert float(shares[form].mean[0, TERMS.index(("temporal", "temporal"))]) > 1 - 1e-9
 
@@ -110,7 +110,7 @@ def test_a_part_of_the_keys_that_is_the_same_everywhere_has_no_centred_share() -
     mask = trace.batch.input_mask[:, None, :, None]
     words = words - (words * mask).sum(0) / mask.sum(0)
     trace = with_products(trace, queries, words + 100)
-    shares = term_shares([trace], decompose([trace], CROSS))
+    shares = compute_term_shares([trace], decompose([trace], CROSS))
     constant = [term for term, (_, encoder) in enumerate(TERMS) if encoder == "temporal"]
     assert float(shares["raw"].mean[0, constant].sum()) > 0.8
     assert float(shares["centred"].mean[0, constant].sum()) < 1e-9
@@ -118,7 +118,7 @@ def test_a_part_of_the_keys_that_is_the_same_everywhere_has_no_centred_share() -
 
 def test_row_centred_terms_sum_to_zero_over_real_positions_and_are_zero_elsewhere() -> None:
     (trace,) = traces_of(model_of())
-    (terms,) = alignment_terms(trace, decompose([trace], CROSS))
+    (terms,) = compute_alignment_terms(trace, decompose([trace], CROSS))
     centred = row_centred(terms)
     assert float(centred.values.sum(-1).abs().max()) < 1e-12
     assert not centred.values[~terms.mask[:, None, None].expand_as(terms.values)].any()
@@ -129,8 +129,10 @@ def test_the_scale_of_the_logits_changes_no_share() -> None:
     site = trace.sites["cross"]
     scaled = replace(trace, sites={"cross": replace(site, logits=site.logits / 8)})
     components = decompose([trace], CROSS)
-    expected = term_shares([trace], components)["raw"].mean
-    torch.testing.assert_close(term_shares([scaled], components)["raw"].mean, expected, **EXACT)
+    expected = compute_term_shares([trace], components)["raw"].mean
+    torch.testing.assert_close(
+        compute_term_shares([scaled], components)["raw"].mean, expected, **EXACT
+    )
 
 
 def test_a_single_position_has_raw_shares_and_no_centred_ones() -> None:
@@ -138,7 +140,7 @@ def test_a_single_position_has_raw_shares_and_no_centred_ones() -> None:
     batch = replace(copying_batch(), input_lengths=torch.ones(20, dtype=torch.long)).trimmed()
     with torch.no_grad():
         trace = model.trace(batch)
-    shares = term_shares([trace], decompose([trace], CROSS))
+    shares = compute_term_shares([trace], decompose([trace], CROSS))
     assert shares["raw"].mean.isfinite().all()
     assert shares["centred"].mean.isnan().all()
 
@@ -148,10 +150,10 @@ def test_a_single_position_has_raw_shares_and_no_centred_ones() -> None:
 def test_a_gpu_gives_the_same_shares() -> None:
     model = model_of()
     traces = traces_of(model)
-    expected = term_shares(traces, decompose(traces, CROSS))
+    expected = compute_term_shares(traces, decompose(traces, CROSS))
     with torch.no_grad():
         on_gpu = model.cuda().trace(traces[0].batch.to("cuda"))
-    found = term_shares([on_gpu], decompose([on_gpu], CROSS))
+    found = compute_term_shares([on_gpu], decompose([on_gpu], CROSS))
     for form, shares in expected.items():
         torch.testing.assert_close(found[form].per_step, shares.per_step, rtol=0, atol=1e-9)
 
@@ -161,7 +163,7 @@ def test_logits_that_terms_do_not_sum_to_are_refused_and_so_is_nothing() -> None
     site = trace.sites["cross"]
     other = replace(trace, sites={"cross": replace(site, logits=site.logits.tanh())})
     components = decompose([trace], CROSS)
-    with pytest.raises(MissingCapability, match="no multiple of q·k"):
-        term_shares([other], components)
+    with pytest.raises(MissingCapability, match="not a multiple of q·k"):
+        compute_term_shares([other], components)
     with pytest.raises(UsageError, match="give at least one batch"):
-        term_shares([], components)
+        compute_term_shares([], components)

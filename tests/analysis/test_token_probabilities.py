@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from attnscope.analysis.token_probabilities import (
+    compute_token_probabilities,
     sentence_probabilities,
-    token_probabilities,
 )
 from attnscope.data.batch import Example, collate
 from attnscope.data.vocabulary import Vocabulary
@@ -22,7 +22,7 @@ WORDS, SCORES, WEIGHT = [[LOG3], [0.0], [-LOG3]], [0.0, 0.0, 0.0], [[0.0], [1.0]
 
 def test_a_tokens_probability_is_that_of_the_predicted_label(given):
     batch = collate([Example(0, [0, 0, 1], [0], [1]), Example(1, [2, 2, 1], [0], [0])])
-    found = token_probabilities(given(WORDS, SCORES, WEIGHT), batch)
+    found = compute_token_probabilities(given(WORDS, SCORES, WEIGHT), batch)
     assert found.predicted.tolist() == [1, 0]
     # ⅔ of a logit of ln 3.
     sure = 1 / (1 + math.exp(-2 * LOG3 / 3))
@@ -34,7 +34,7 @@ def test_a_tokens_probability_is_that_of_the_predicted_label(given):
 
 def test_only_correctly_classified_examples_count(given):
     batch = collate([Example(0, [0, 0], [0], [1]), Example(1, [0, 1], [0], [0])])
-    found = token_probabilities(given(WORDS, SCORES, WEIGHT), batch)
+    found = compute_token_probabilities(given(WORDS, SCORES, WEIGHT), batch)
     assert found.correct.tolist() == [True, False]
     mean = found.interval("token_mean", rng=np.random.default_rng(0))
     assert (mean.value, mean.n) == (pytest.approx(0.75), 1)
@@ -43,17 +43,17 @@ def test_only_correctly_classified_examples_count(given):
 
 def test_padding_and_neighbours_change_nothing(classifier, reviews):
     model = classifier()
-    found = token_probabilities(model, reviews)
+    found = compute_token_probabilities(model, reviews)
     assert found.ids.equal(reviews.ids)
     for row in (0, 5, 11):
-        alone = token_probabilities(model, reviews.rows(slice(row, row + 1)).trimmed())
+        alone = compute_token_probabilities(model, reviews.rows(slice(row, row + 1)).trimmed())
         for name in ("confidence", "token_mean", "token_share"):
             torch.testing.assert_close(getattr(found, name)[row], getattr(alone, name)[0])
 
 
 def test_a_model_whose_states_are_all_alike_has_every_token_carry_the_decision(given, reviews):
     model = given([[0.4]] * 9, list(range(9)), WEIGHT)
-    found = token_probabilities(model, reviews)
+    found = compute_token_probabilities(model, reviews)
     assert (found.token_share == 1).all()
     torch.testing.assert_close(found.token_mean, found.confidence)
 
@@ -62,7 +62,7 @@ def test_padding_carries_no_decision_though_many_labels_leave_each_little(given)
     # Every label has ¹⁄₂₀, which is near the 0 that stands at padding.
     model = given([[0.0]] * 3, SCORES, [[0.0]] * 20)
     batch = collate([Example(0, [0, 1, 2, 0], [0], [0]), Example(1, [1], [0], [0])])
-    assert token_probabilities(model, batch).token_share.tolist() == [1, 1]
+    assert compute_token_probabilities(model, batch).token_share.tolist() == [1, 1]
 
 
 def test_the_logit_of_a_sentence_is_the_mean_of_its_words_logits_under_attention(

@@ -7,7 +7,7 @@ import torch
 from scipy import stats
 from torch import nn
 
-from attnscope.analysis.alignment_terms import CROSS, alignment_terms, logit_scale
+from attnscope.analysis.alignment_terms import CROSS, compute_alignment_terms, logit_scale
 from attnscope.analysis.decomposition import decompose
 from attnscope.data.batch import Example, collate
 from attnscope.data.randomness import seeded
@@ -148,7 +148,7 @@ def test_the_nine_terms_of_dot_attention_add_up_to_its_logits(query, keys, encod
     with torch.no_grad():
         trace = model.double().trace(task.evaluation_batch(20))
     assert logit_scale(trace) == pytest.approx(1, abs=1e-12)
-    (terms,) = alignment_terms(trace, decompose([trace], CROSS))
+    (terms,) = compute_alignment_terms(trace, decompose([trace], CROSS))
     torch.testing.assert_close(terms.total, trace.sites["cross"].logits, rtol=0, atol=1e-12)
 
 

@@ -9,7 +9,7 @@ import torch
 from pydantic import ValidationError
 from torch import nn
 
-from attnscope.analysis.alignment_terms import CROSS, QueriesAndKeys, alignment_terms
+from attnscope.analysis.alignment_terms import CROSS, QueriesAndKeys, compute_alignment_terms
 from attnscope.analysis.decomposition import decompose, states_of
 from attnscope.data.randomness import generator
 from attnscope.data.sequence_tasks import OneToOne
@@ -205,7 +205,7 @@ def test_the_nine_terms_of_every_head_sum_to_its_logits(name):
     )
     trace = model.trace(batch())
     components = decompose([trace], view)
-    (terms,) = alignment_terms(trace, components, view)
+    (terms,) = compute_alignment_terms(trace, components, view)
     real = terms.mask[:, None].expand_as(terms.total)
     near(terms.total[real], trace.sites[name].logits[real])
 

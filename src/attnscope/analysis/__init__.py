@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from attnscope.analysis.alignment_terms import (
         AlignmentTerms as AlignmentTerms,
+        compute_alignment_terms as compute_alignment_terms,
         temporal_alignment as temporal_alignment,
     )
     from attnscope.analysis.classification import classification_metrics as classification_metrics
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     )
     from attnscope.analysis.fragility import (
         Fragility as Fragility,
+        compute_fragility as compute_fragility,
         fragility_intervals as fragility_intervals,
     )
     from attnscope.analysis.imitation import compare_with_base as compare_with_base
@@ -51,13 +53,18 @@ if TYPE_CHECKING:
     from attnscope.analysis.kendall import kendall_tau_b as kendall_tau_b
     from attnscope.analysis.learning import learned as learned, steps_to as steps_to
     from attnscope.analysis.rationales import rationale_agreement as rationale_agreement
+    from attnscope.analysis.separation import compute_separation as compute_separation
     from attnscope.analysis.state_measures import (
         cross_orthogonality as cross_orthogonality,
         delta_share as delta_share,
         orthogonality as orthogonality,
     )
-    from attnscope.analysis.term_shares import TermShares as TermShares
+    from attnscope.analysis.term_shares import (
+        TermShares as TermShares,
+        compute_term_shares as compute_term_shares,
+    )
     from attnscope.analysis.token_probabilities import (
+        compute_token_probabilities as compute_token_probabilities,
         sentence_probabilities as sentence_probabilities,
     )
 else:

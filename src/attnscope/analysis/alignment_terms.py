@@ -114,7 +114,7 @@ class AlignmentTerms:
         return self.values.sum(2)
 
 
-def alignment_terms(
+def compute_alignment_terms(
     trace: Trace,
     components: Decomposition,
     view: QueriesAndKeys = CROSS,

@@ -54,7 +54,7 @@ class Fragility:
 
 
 @torch.no_grad()
-def fragility(
+def compute_fragility(
     model: AttentionModel,
     batch: Batch,
     permutations: int = 100,

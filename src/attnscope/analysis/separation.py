@@ -40,7 +40,7 @@ class Separation:
     means: tuple[float, float]
 
 
-def separation(first: ArrayLike, second: ArrayLike) -> Separation:
+def compute_separation(first: ArrayLike, second: ArrayLike) -> Separation:
     """Compare two groups' scores; NaN is undefined and skipped.
 
     Parameters

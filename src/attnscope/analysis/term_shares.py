@@ -17,7 +17,7 @@ from attnscope.analysis.alignment_terms import (
     CROSS,
     AlignmentTerms,
     QueriesAndKeys,
-    alignment_terms,
+    compute_alignment_terms,
     logit_scale,
 )
 from attnscope.analysis.decomposition import Decomposition
@@ -67,7 +67,7 @@ class TermShares:
         return self.per_step.nanmean(-1)
 
 
-def term_shares(
+def compute_term_shares(
     traces: Iterable[Trace],
     components: Decomposition,
     view: QueriesAndKeys = CROSS,
@@ -87,7 +87,7 @@ def term_shares(
     traces
         Forward passes; a second pass over the examples that the components come from.
     components, view
-        As in `alignment_terms`.
+        As in `compute_alignment_terms`.
     forms
         Transforms the terms before shares are taken; positions are chosen by the alignment.
     top
@@ -110,7 +110,7 @@ def term_shares(
     for number, trace in enumerate(traces):
         if number == 0 and not bias:
             logit_scale(trace, view)  # Only to refuse logits that the terms would not sum to.
-        for terms in alignment_terms(trace, components, view, bias=bias):
+        for terms in compute_alignment_terms(trace, components, view, bias=bias):
             places = _top_positions(terms, top)
             for name, form in forms.items():
                 shares = _shares_at(form(terms), *places)

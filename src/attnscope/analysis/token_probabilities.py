@@ -68,7 +68,7 @@ class TokenProbabilities:
 
 
 @torch.no_grad()
-def token_probabilities(
+def compute_token_probabilities(
     model: AttentionModel, batch: Batch, *, site: str = "cross"
 ) -> TokenProbabilities:
     """Measure a classifier's tokens one by one.

@@ -16,6 +16,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 from attnscope.claims.verdicts import Predicate
 from attnscope.recipes.entry import Entry
 from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.registry import argument_of
 from attnscope.runs.result import Record, Result
 from attnscope.runs.spec import Settings
 from attnscope.runs.unit import UnitFolder
@@ -80,7 +81,7 @@ def command_of(result: Result, module: RecipeModule | None) -> str:
         for key, value in result.config.items()
         if defaults and (key not in defaults or value != defaults[key])
     }
-    return " ".join(["attnscope run", result.recipe, *map(_setting, given.items())])
+    return " ".join(["attnscope run", argument_of(result.recipe), *map(_setting, given.items())])
 
 
 def _setting(item: tuple[str, Any]) -> str:

@@ -54,14 +54,15 @@ def notes_on_missing(names: Iterable[str]) -> list[str]:
     known = {entry.name for entry in entries()}
     missing = [name for name in dict.fromkeys(names) if name.startswith(OWN) and name not in known]
     return [
-        f"The recipe {name} is in a file of its author, {_file_of(name)}; name that file, as in "
-        f"attnscope run {_file_of(name)}, or elsewhere with --import {_file_of(name)}."
+        f"The recipe {name} is in a file of its author, {argument_of(name)}; name that file, as in "
+        f"attnscope run {argument_of(name)}, or elsewhere with --import {argument_of(name)}."
         for name in missing
     ]
 
 
-def _file_of(name: str) -> str:
-    return f"{name.removeprefix(OWN)}.py"
+def argument_of(name: str) -> str:
+    """Return a recipe as ``attnscope run`` takes it: its name, or the file of a user's."""
+    return f"{name.removeprefix(OWN)}.py" if name.startswith(OWN) else name
 
 
 def add(module: str) -> ModuleType:

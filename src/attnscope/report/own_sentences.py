@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from attnscope.analysis.alignment_terms import CROSS, TERMS, alignment_terms
+from attnscope.analysis.alignment_terms import CROSS, TERMS, compute_alignment_terms
 from attnscope.analysis.decomposition import decompose
 from attnscope.data.batch import Batch
 from attnscope.data.source import Source
@@ -97,7 +97,7 @@ def _terms(unit: TrainedUnit, place: int, batch: Batch) -> list[Map]:
         with torch.no_grad():
             components = decompose([model.trace(many, unit.unit.training.attention)], CROSS)
             trace = model.trace(batch, unit.unit.training.attention)
-            parts = list(alignment_terms(trace, components))
+            parts = list(compute_alignment_terms(trace, components))
     except (AttnscopeError, FileNotFoundError):
         return []
     values = torch.cat([part.values for part in parts]).sum(1)  # over heads

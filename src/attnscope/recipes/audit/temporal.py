@@ -15,7 +15,7 @@ import torch
 
 from attnscope.analysis.alignment_terms import QueriesAndKeys, Reads
 from attnscope.analysis.decomposition import Components, Decomposition, decompose
-from attnscope.analysis.term_shares import row_centred, term_shares
+from attnscope.analysis.term_shares import compute_term_shares, row_centred
 from attnscope.models.trace import Trace
 from attnscope.recipes.audit.subject import Subject
 from attnscope.runs.result import Record
@@ -42,7 +42,9 @@ def measure(subject: Subject) -> list[Record]:
     often = Decomposition(_often(found.encoder), _often(found.decoder))
     if not bool(often.encoder.seen.any()):
         return []
-    shares = term_shares(traces(), often, view, {"centred": row_centred}, bias=True)["centred"]
+    shares = compute_term_shares(traces(), often, view, {"centred": row_centred}, bias=True)[
+        "centred"
+    ]
     positional = shares.per_example[..., [0, -1]].sum(-1).mean(-1)
     if bool(positional.isnan().all()):
         return []

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field
 
-from attnscope.analysis.separation import separation, standardised_gap
+from attnscope.analysis.separation import compute_separation, standardised_gap
 from attnscope.claims.decide import SIGNIFICANT, all_of, verdict
 from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs
 from attnscope.data.corpus import Corpus
@@ -117,7 +117,9 @@ def _rows(
     for group in groups.polar:
         axes, aucs = {"group": group}, []
         for words in read:
-            apart = separation(words.of(words.weights, group), words.of(words.weights, NEUTRAL))
+            apart = compute_separation(
+                words.of(words.weights, group), words.of(words.weights, NEUTRAL)
+            )
             aucs.append(apart.auc.value)
             found = {"p": apart.p_value}
             rows.append(sheet.row("AUC(weight)", apart.auc, axes, seeds=words.seed, found=found))

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from attnscope.analysis.separation import separation, standardised_gap
+from attnscope.analysis.separation import compute_separation, standardised_gap
 from attnscope.data.corpus import Corpus, training_batches
 from attnscope.data.randomness import generator
 from attnscope.data.token_groups import NEUTRAL, corpus_counts
@@ -115,9 +115,9 @@ class CellScores:
             attention, polarity = [], []
             for seed in self.seeds:
                 a, neutral = self.attention(seed, group), self.attention(seed, NEUTRAL)
-                attention.append(separation(a, neutral).auc.value)
+                attention.append(compute_separation(a, neutral).auc.value)
                 s, neutral = self.polarity(seed, group), self.polarity(seed, NEUTRAL, group)
-                polarity.append(separation(s, neutral).auc.value)
+                polarity.append(compute_separation(s, neutral).auc.value)
             rows.append(self.sheet.mean("AUC(attention)", attention, {"group": group}))
             rows.append(self.sheet.mean("AUC(polarity)", polarity, {"group": group}))
         return rows
@@ -153,7 +153,7 @@ class CellScores:
         for seed in self.seeds:
             s = {group: self.polarity(seed, group) for group in self.groups.polar}
             s[NEUTRAL] = self.polarity(seed, NEUTRAL, POSITIVE)
-            aucs.append(separation(s[POSITIVE], s[NEGATIVE]).auc.value)
+            aucs.append(compute_separation(s[POSITIVE], s[NEGATIVE]).auc.value)
             means = {group: abs(float(values.mean())) for group, values in s.items()}
             shares.append(means[NEUTRAL] / min(means[POSITIVE], means[NEGATIVE]))
         return [

@@ -17,7 +17,7 @@ from torch import nn
 
 from attnscope.analysis.classification import Average, classification_metrics
 from attnscope.analysis.replaced_attention import POSITIONS, positions_at_once
-from attnscope.analysis.token_probabilities import TokenProbabilities, token_probabilities
+from attnscope.analysis.token_probabilities import TokenProbabilities, compute_token_probabilities
 from attnscope.data.batch import Batch
 from attnscope.data.corpus import Corpus
 from attnscope.data.source import Source
@@ -137,4 +137,4 @@ def part_of(batch: Batch, most: int) -> Batch:
 def read_tokens(units: Sequence[TrainedUnit], device: str) -> list[TokenProbabilities]:
     """Read trained units word by word on the held-out texts (Eq. 9)."""
     batch = held_out(units[0].unit.source).batch.to(device)
-    return [token_probabilities(best_model(unit, device), batch) for unit in units]
+    return [compute_token_probabilities(best_model(unit, device), batch) for unit in units]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from attnscope.analysis.classification import METRICS, classification_metrics, metric_intervals
-from attnscope.analysis.fragility import Fragility, fragility, fragility_intervals
+from attnscope.analysis.fragility import Fragility, compute_fragility, fragility_intervals
 from attnscope.analysis.intervals import Interval
 from attnscope.data.corpus import Corpus
 from attnscope.recipes.kit.sheet import Sheet, rng
@@ -33,7 +33,7 @@ def measure_fragility(
 ) -> list[Fragility]:
     """Run trained units, one by one, under trained, uniform and permuted attention."""
     batch = held_out(units[0].unit.source).batch.to(device)
-    return [fragility(best_model(unit, device), batch, permutations) for unit in units]
+    return [compute_fragility(best_model(unit, device), batch, permutations) for unit in units]
 
 
 def intervals_of(found: PerSeed, source: Corpus) -> Mapping[str, Mapping[str, Interval]]:

@@ -15,7 +15,7 @@ from torch import Tensor
 from attnscope.analysis.alignment_terms import (
     CROSS,
     TERMS,
-    alignment_terms,
+    compute_alignment_terms,
     temporal_agreement,
     temporal_alignment,
 )
@@ -134,11 +134,11 @@ def example_of_terms(
     row
         The sequence's place in the forward pass.
     terms
-        Terms as `alignment_terms` names them, by the names that they get here.
+        Terms as `compute_alignment_terms` names them, by the names that they get here.
     """
     batch = trace.batch.rows(slice(row, row + 1)).trimmed()
     out, inp = batch.targets.shape[1], batch.inputs.shape[1]
-    chunks = [chunk.values[:, 0] for chunk in alignment_terms(trace, network.cross)]
+    chunks = [chunk.values[:, 0] for chunk in compute_alignment_terms(trace, network.cross)]
     values = torch.cat(chunks)[row, :, :out, :inp]
     found = {"attention": trace.sites[CROSS.site].weights[row, 0, :out, :inp].double()}
     for name, term in terms.items():

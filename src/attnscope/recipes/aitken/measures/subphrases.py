@@ -14,7 +14,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from attnscope.analysis.agreement import argmax_at
-from attnscope.analysis.alignment_terms import CROSS, alignment_terms
+from attnscope.analysis.alignment_terms import CROSS, compute_alignment_terms
 from attnscope.analysis.decomposition import states_of
 from attnscope.analysis.state_measures import (
     Occurrences,
@@ -207,7 +207,7 @@ def alignment_at_twice(network: Network) -> Lines:
     means = CellMeans()
     for trace in with_equal_lengths(network).traces():
         steps, start = twice_steps(trace.batch), 0
-        for terms in alignment_terms(trace, network.cross):
+        for terms in compute_alignment_terms(trace, network.cross):
             size = len(terms.mask)
             means.update(around(terms, steps[start : start + size], AROUND))
             start += size

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnscope.analysis.alignment_terms import TERMS, AlignmentTerms
-from attnscope.analysis.term_shares import TermShares, term_shares
+from attnscope.analysis.term_shares import TermShares, compute_term_shares
 from attnscope.recipes.aitken.measures import Lines, Numbers, over_steps
 from attnscope.recipes.aitken.networks import COMMON, Network
 from attnscope.recipes.kit.sheet import number
@@ -30,7 +30,7 @@ Shares = Mapping[str, TermShares]
 
 def shares_of(network: Network, among: Network | None = None) -> Shares:
     """Return the terms' shares, those of some sequences by the components of all if asked for."""
-    return term_shares((among or network).traces(), network.cross)
+    return compute_term_shares((among or network).traces(), network.cross)
 
 
 def _means(
