@@ -1,4 +1,4 @@
-"""The command line: each mistake is one sentence and a non-zero exit, each verb speaks JSON too."""
+"""The command line: an error is one sentence and a non-zero exit, each verb prints JSON too."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_run_ends_with_a_table_the_quick_verdicts_and_the_figure(workspace: Pa
         (["claims", "no-such-folder"], "There is no folder no-such-folder"),
     ],
 )
-def test_a_mistake_is_one_sentence(arguments: list[str], sentence: str, tmp_path: Path) -> None:
+def test_an_error_is_one_sentence(arguments: list[str], sentence: str, tmp_path: Path) -> None:
     done = attnscope(*arguments, cwd=tmp_path)
     assert done.returncode == 1
     assert sentence in done.stderr

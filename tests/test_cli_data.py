@@ -1,4 +1,4 @@
-"""``attnscope data``: every verb answers in words and in JSON, a mistake is one sentence."""
+"""``attnscope data``: every verb prints text and JSON, an error is one sentence."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def told(*arguments: str) -> str:
+def printed(*arguments: str) -> str:
     done = CliRunner().invoke(app, ["data", *arguments], catch_exceptions=False)
     assert done.exit_code == 0
     return done.stdout
@@ -50,30 +50,30 @@ def test_list_shows_every_corpus_in_words_and_in_json(places: Path):
     write_corpus(places / "mine", ROWS)
     names = [row.name for row in listing()]
     assert {"sst", "mine", "grammar-translation"} <= set(names)
-    assert all(name in told("list") for name in names)
-    rows = json.loads(told("list", "--json"))
+    assert all(name in printed("list") for name in names)
+    rows = json.loads(printed("list", "--json"))
     assert [row["name"] for row in rows] == names
     assert set(rows[0]) == {"name", "task", "title", "where", "train", "val"}
 
 
 def test_check_shows_splits_classes_and_digest(places: Path):
     write_corpus(places / "mine", ROWS)
-    checked = json.loads(told("check", "mine", "--json"))
+    checked = json.loads(printed("check", "mine", "--json"))
     counts = checked["splits"]["train"]["of"]
     assert sum(part["n"] for part in checked["splits"].values()) == 40
-    words = told("check", str(places / "mine"))
+    words = printed("check", str(places / "mine"))
     assert f"(bad {counts['bad']}, good {counts['good']})" in words
     assert f"Digest: {checked['digest']}" in words
 
 
 def test_check_shows_what_is_left_out_and_why(places: Path):
     write_corpus(places / "mine", [*ROWS, ("?!", "bad")])
-    assert ": no word in the text: 1" in told("check", "mine")
+    assert ": no word in the text: 1" in printed("check", "mine")
 
 
 def test_data_takes_another_folder_of_corpora(places: Path):
     write_corpus(places / "elsewhere" / "theirs", ROWS)
-    assert "theirs" in told("list", "--data", str(places / "elsewhere"))
+    assert "theirs" in printed("list", "--data", str(places / "elsewhere"))
 
 
 def test_a_malformed_corpus_is_one_sentence_and_exit_1(places: Path):
@@ -97,12 +97,12 @@ def test_fetch_prints_the_folders_and_what_differs(places: Path, monkeypatch: py
     meta = json.loads((folder / "meta.json").read_text())
     (folder / "meta.json").write_text(json.dumps(meta | {"differs": "The test part alone."}))
     monkeypatch.setattr("attnscope.data.known.fetch", lambda name: [folder])
-    assert told("fetch", "sst") == f"Corpus: {folder}\nThe test part alone.\n"
+    assert printed("fetch", "sst") == f"Corpus: {folder}\nThe test part alone.\n"
 
 
 def test_what_cannot_be_fetched_is_one_sentence():
     with pytest.raises(AttnscopeError, match="yelp is neither pinned nor on the hub"):
-        told("fetch", "yelp")
+        printed("fetch", "yelp")
 
 
 def test_run_refuses_a_data_folder_that_does_not_exist():

@@ -96,7 +96,7 @@ def test_a_stored_score_is_what_the_model_gives(demo: TrainedUnit) -> None:
         (lambda demo: attnscope.heatmap(demo.score("attention"), example=99), "has 8 examples"),
     ],
 )
-def test_a_mistake_in_python_is_one_sentence(call, sentence: str, demo: TrainedUnit) -> None:
+def test_an_error_in_python_is_one_sentence(call, sentence: str, demo: TrainedUnit) -> None:
     with pytest.raises(AttnscopeError, match=sentence) as caught:
         call(demo)
     assert "\n" not in str(caught.value)

@@ -62,7 +62,7 @@ def layer(name: str) -> str:
 
 
 def violations(module: str, names: list[str]) -> list[str]:
-    """Return what a module of a folder imports although it lies below or beside the folders."""
+    """Return the imports of a module from folders that come after its own."""
     allowed = LAYERS[: LAYERS.index(layer(module)) + 1]
     own = [name for name in names if name.split(".")[0] == "attnscope"]
     return [

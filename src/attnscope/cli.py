@@ -175,7 +175,7 @@ def main() -> None:
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has gone, as `head` does: there is nobody to tell.
+        # The reader has closed the pipe, as `head` does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except (AttnscopeError, OSError, MemoryError) as error:

@@ -55,7 +55,7 @@ def run(
     out: str | Path = "runs",
     progress: Progress | None = None,
 ) -> Run:
-    """Run a recipe, or go on with it, or reuse what is finished.
+    """Run or resume a recipe; finished units are reused.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def run(
     device
         ``auto`` takes a GPU if there is one.
     jobs
-        Units trained side by side; by default one per CPU core, at most eight on a GPU.
+        Number of worker processes; by default one per CPU core, at most eight on a GPU.
     out
         The workspace.
 
