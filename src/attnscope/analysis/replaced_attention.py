@@ -27,7 +27,7 @@ _ROUNDING = 1e-4  # tolerated difference between readout and logits, relative to
 def outputs_under(
     model: AttentionModel,
     trace: Trace,
-    weights: Float[Tensor, "draw batch heads out inp"],
+    weights: Float[Tensor, "draw batch heads row inp"],
     site: str = "cross",
 ) -> Float[Tensor, "draw batch out output_type"]:
     """Return the output logits as they would be under other weights at a site.

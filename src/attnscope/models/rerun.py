@@ -34,7 +34,7 @@ def outputs_of(
 def outputs_again(
     model: AttentionModel,
     trace: Trace,
-    weights: Float[Tensor, "draw batch heads out inp"],
+    weights: Float[Tensor, "draw batch heads row inp"],
     site: str,
 ) -> Float[Tensor, "draw batch out output_type"]:
     """Return the output logits under other weights at a site, one run per draw.
