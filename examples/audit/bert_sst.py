@@ -1,7 +1,7 @@
 """Train a small BERT on SST with plain PyTorch and transformers, for an audit:
 
-    python examples/audit/bert_sst.py DATA/sst_binary models/bert
-    attnscope audit models/bert sst_binary --checkpoints models/bert
+python examples/audit/bert_sst.py DATA/sst_binary models/bert
+attnscope audit models/bert sst --checkpoints models/bert
 """
 
 import gzip

@@ -1,7 +1,7 @@
 """Train a small GPT-2 on the sentences of a corpus, for an audit of a language model:
 
-    python examples/audit/gpt_text.py DATA/sst_binary models/gpt
-    attnscope audit models/gpt sst_binary --examples 60
+python examples/audit/gpt_text.py DATA/sst_binary models/gpt
+attnscope audit models/gpt sst --examples 60
 """
 
 import sys
@@ -19,9 +19,7 @@ def tokenizer_of(texts):
     cut = Tokenizer(models.BPE())
     cut.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=4000, special_tokens=[END], initial_alphabet=alphabet
-    )
+    trainer = trainers.BpeTrainer(vocab_size=4000, special_tokens=[END], initial_alphabet=alphabet)
     cut.train_from_iterator(texts, trainer)
     cut.post_processor = processors.TemplateProcessing(
         single=f"{END} $A", special_tokens=[(END, 0)]

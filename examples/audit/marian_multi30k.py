@@ -1,7 +1,7 @@
 """Train a small MarianMT on Multi30k (German to English), for an audit of a translator:
 
-    python examples/audit/marian_multi30k.py DATA/multi30k_de_en models/marian
-    attnscope audit models/marian multi30k_de_en --examples 100
+python examples/audit/marian_multi30k.py DATA/multi30k models/marian
+attnscope audit models/marian multi30k-de-en --examples 100
 """
 
 import gzip

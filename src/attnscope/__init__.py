@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from attnscope.figures.heatmap import heatmap as heatmap
     from attnscope.models.adapter import adapt as adapt
     from attnscope.models.contract import check_model as check_model
+    from attnscope.recipes.audit.recorder import Recorder as Recorder
     from attnscope.recipes.audit.running import audit as audit
     from attnscope.recipes.audit.stored import export as export
     from attnscope.recipes.running import draw as draw, run as run

@@ -190,7 +190,7 @@ def test_code_that_comes_with_a_model_is_never_run_unasked(bert_folder, tmp_path
 
 
 def test_what_is_no_model_is_one_sentence(tmp_path):
-    with pytest.raises(UsageError, match="is not a Hugging Face model: it has no config.json"):
+    with pytest.raises(UsageError, match=r"is not a Hugging Face model: it has no config\.json"):
         adapt(tmp_path)
     with pytest.raises(UsageError, match="neither a folder nor a name on the hub"):
         adapt("no-such-model")

@@ -41,6 +41,7 @@ MODULES = (
     "curves.js",
     "attention.js",
     "trajectories.js",
+    "audit.js",
     "live.js",
     "main.js",
 )

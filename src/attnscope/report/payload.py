@@ -15,6 +15,7 @@ from typing import Any
 from attnscope import __version__
 from attnscope.figures.palette import GROUPS, NEUTRAL, SIDES, TRANSLATED, WORDS, score_colours
 from attnscope.recipes.registry import entries
+from attnscope.report.audit_view import audits_json
 from attnscope.report.examples import CHOICES, Choice, ExampleRequest
 from attnscope.report.folders import Found, find_contents
 from attnscope.report.glossary import GLOSSARY
@@ -89,6 +90,7 @@ def payload(request: Request, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
         "notices": notices,
         "runs": runs,
         "claims": claims,
+        "audits": audits_json(found.results, notices),
         "planes": all_planes[:_MOST_PLANES],
         "symbols": _symbols(runs),
         "glossary": {paper: GLOSSARY.get(paper, {}) for paper in _papers(runs)},

@@ -183,6 +183,8 @@ def load(unit: str | Path) -> TrainedUnit:
     path = demo_folder() if unit == "demo" else Path(unit)
     if not path.is_dir():
         raise UsageError(f"There is no unit {str(unit)!r}; give 'demo' or the folder of a unit.")
+    if any((path / name).exists() for name in ("model.safetensors", "pytorch_model.bin")):
+        raise UsageError(f"{path} is not a unit but a model of Hugging Face: use attnscope.adapt.")
     return TrainedUnit.read(path)
 
 

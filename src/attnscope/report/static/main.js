@@ -1,6 +1,7 @@
 // The page: tabs, theme, and the views, each made when it is first opened.
 
 import { AttentionView } from "./attention.js";
+import { AuditView } from "./audit.js";
 import { isDark } from "./colour.js";
 import { el, explainTerms, hideTip } from "./dom.js";
 import { follow } from "./live.js";
@@ -9,10 +10,13 @@ import { number } from "./text.js";
 import { TrajectoriesView } from "./trajectories.js";
 
 const TABS = ["overview", "attention", "trajectories"];
-const VIEWS = { attention: AttentionView, trajectories: TrajectoriesView };
+const VIEWS = { attention: AttentionView, trajectories: TrajectoriesView, audit: AuditView };
 const views = {};
 const source = document.getElementById("data");
 let data = withoutPrototypes(JSON.parse(source.textContent));
+// Only reports with audits have this view.
+if (data.audits.length) TABS.push("audit");
+document.getElementById("tab-audit").hidden = !data.audits.length;
 
 // Tables that names of others are looked up in have no entries but their own: a measurement may be
 // named "constructor" or "__proto__".

@@ -1,0 +1,170 @@
+"""`Recorder`: scores of a user's own training run, stored while it trains.
+
+Steps are recorded on a scale that grows (1, 2, 5, 10, 20, 50, …), so that early learning is seen
+and the cost stays a small share of the time. Weights are kept only at chosen steps, as
+``checkpoint-N`` folders that ``attnscope audit --checkpoints`` reads.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from attnscope.analysis.agreement import attention_entropy, top_share_agreement
+from attnscope.analysis.comparison import compare
+from attnscope.analysis.intervals import Interval, mean_interval
+from attnscope.data.tokenised import TokenisedBatch
+from attnscope.errors import UsageError, WorkspaceError
+from attnscope.models.adapted import Adapted, Call
+from attnscope.models.adapter import adapt
+from attnscope.recipes.audit.subject import Subject
+from attnscope.recipes.audit.texts import Texts
+from attnscope.runs.result import Curve
+from attnscope.runs.tensors import load_arrays, save_arrays
+from attnscope.scores.score import Score, read_score
+
+SCORES = ("attention", "lexical_probe")
+
+
+def growing(step: int) -> bool:
+    """Tell whether a step is 1, 2 or 5 times a power of ten."""
+    digits = str(step)
+    return step > 0 and digits[0] in "125" and not digits[1:].strip("0")
+
+
+class Recorder:
+    """Stores scores of a few texts while a model trains.
+
+    Parameters
+    ----------
+    model, tokenizer, call
+        As `attnscope.adapt` takes them; the model is the one that is trained.
+    texts, wanted
+        Examples to follow, with their labels or translations.
+    out
+        The folder.
+    steps
+        The steps to record, by default 1, 2, 5, 10, 20, 50, ….
+    weights_at
+        The steps whose weights are kept too.
+    scores
+        What is recorded.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        texts: Sequence[str],
+        wanted: Sequence[int] | Sequence[str] | None = None,
+        *,
+        tokenizer: Any = None,
+        call: Call | None = None,
+        example: Any = None,
+        out: str | Path = "recorded",
+        steps: Collection[int] | None = None,
+        weights_at: Collection[int] = (),
+        scores: Sequence[str] = SCORES,
+    ) -> None:
+        self.model: Adapted = adapt(model, tokenizer, call, example)
+        batch = self.model.batch(texts, wanted).to(self.model.device)
+        assert isinstance(batch, TokenisedBatch)
+        self._subject = Subject(self.model, Texts("recorded", "all", tuple(texts)), batch)
+        unknown = [name for name in scores if name not in self._subject.rules]
+        if unknown:
+            raise UsageError(f"There is no score {unknown[0]!r} to record.")
+        self.out, self.names = Path(out), tuple(scores)
+        self.steps, self.weights_at = steps, frozenset(weights_at)
+        self._started, self._spent = time.monotonic(), 0.0
+
+    @property
+    def share(self) -> float:
+        """The share of the time since the recorder was made that recording took."""
+        return self._spent / max(time.monotonic() - self._started, 1e-9)
+
+    def step(self, number: int) -> None:
+        """Record a training step, if it is one that is recorded: call it after every update."""
+        started = time.monotonic()
+        if growing(number) if self.steps is None else number in self.steps:
+            self._record(number)
+        if number in self.weights_at:
+            folder = self.out / f"checkpoint-{number}"
+            folder.mkdir(parents=True, exist_ok=True)
+            state = self.model.module.state_dict()
+            plain = {name: value.detach().cpu().clone() for name, value in state.items()}
+            save_file(plain, folder / "model.safetensors")
+        self._spent += time.monotonic() - started
+
+    def _record(self, number: int) -> None:
+        arrays: dict[str, np.ndarray] = {}
+        for name in self.names:
+            score = self._read(name)
+            arrays[name] = score.values.float().cpu().numpy()
+            arrays[f"{name}.mask"] = score.mask.cpu().numpy()
+        save_arrays(self.out / "scores" / f"step-{number:08d}.safetensors", arrays, {})
+
+    def _read(self, name: str) -> Score:
+        rule = self._subject.rules[name]
+        return self._subject._words(read_score(rule, self.model, self._subject.batch))
+
+    def curves(self) -> list[Curve]:
+        """Return entropy, and the agreement of each recorded step with the last one."""
+        recorded = self._recorded()
+        curves = []
+        for name in self.names:
+            last = recorded[max(recorded)][name]
+            points: dict[int, Interval] = {
+                step: compare(last, scores[name], top_share_agreement)
+                for step, scores in recorded.items()
+            }
+            curves.append(
+                Curve.of("agreement_with_last", "recorded", "step", points, {"score": name})
+            )
+        if "attention" in self.names:
+            spread = {step: _entropy(scores["attention"]) for step, scores in recorded.items()}
+            curves.append(Curve.of("entropy", "recorded", "step", spread, {"score": "attention"}))
+        return curves
+
+    def _recorded(self) -> dict[int, dict[str, Score]]:
+        found = {}
+        for path in sorted((self.out / "scores").glob("step-*.safetensors")):
+            arrays, _ = load_arrays(path)
+            found[int(path.stem.removeprefix("step-"))] = {
+                name: self._score(name, arrays) for name in self.names
+            }
+        if not found:
+            raise WorkspaceError(f"{self.out} has no recorded step yet.")
+        return found
+
+    def _score(self, name: str, arrays: dict[str, np.ndarray]) -> Score:
+        values, mask = (torch.from_numpy(arrays[key]) for key in (name, f"{name}.mask"))
+        return Score(name, values, mask, self._subject.batch.to("cpu"))
+
+    def callback(self) -> Any:
+        """Return the recorder as a Hugging Face ``TrainerCallback``."""
+        try:
+            from transformers import TrainerCallback
+        except ImportError as error:
+            raise UsageError("This needs transformers: pip install 'attnscope[hf]'.") from error
+        record = self.step
+
+        class Recording(TrainerCallback):
+            """Records after each update."""
+
+            def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+                """Record the step."""
+                record(state.global_step)
+
+        return Recording()
+
+
+def _entropy(score: Score) -> Interval:
+    entropy = attention_entropy(score.values, score.input_mask)
+    per_text = entropy.masked_fill(~score.target_mask, torch.nan).nanmean(1)
+    return mean_interval(per_text.numpy(), rng=np.random.default_rng(0))

@@ -1,0 +1,161 @@
+// An audit: the verdict, each question with its figure, sites by heads, and coloured texts.
+
+import { el, labelled, option } from "./dom.js";
+import { inkChannels } from "./colour.js";
+import { number } from "./text.js";
+
+const AUDIT_FOR = "#0072B2";
+const AUDIT_AGAINST = "#D55E00";
+
+export class AuditView {
+  constructor(root, data) {
+    this.root = root;
+    this.audits = data.audits ?? [];
+    this.chosen = 0;
+    this.redraw();
+  }
+
+  redraw() {
+    const audit = this.audits[this.chosen];
+    if (!audit) {
+      this.root.replaceChildren(el("p", {}, "There is no audit in these folders."));
+      return;
+    }
+    this.root.replaceChildren(
+      this.choice(),
+      el("h2", {}, audit.title),
+      el("p", { className: "verdict" }, el("strong", {}, audit.sentence)),
+      auditFacts(audit.facts),
+      auditQuestions(audit.questions),
+      auditFound(audit.scores),
+      el("div", { className: "maps" }, audit.maps.map(auditMap)),
+      auditCurves(audit.curves),
+      auditTexts(audit.examples),
+    );
+  }
+
+  choice() {
+    if (this.audits.length < 2) return null;
+    const select = el("select", {
+      onchange: (event) => {
+        this.chosen = Number(event.target.value);
+        this.redraw();
+      },
+    });
+    select.append(...this.audits.map((audit, index) => option(index, audit.title)));
+    select.value = String(this.chosen);
+    return labelled("Audit", select);
+  }
+}
+
+function auditFacts(rows) {
+  return el("dl", { className: "facts" }, rows.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+}
+
+function auditInterval(row) {
+  if (row.value === null) return "not measured";
+  const ends = row.low === null || row.high === null ? "" : ` [${number(row.low)}, ${number(row.high)}]`;
+  return `${number(row.value)}${ends}`;
+}
+
+function auditTable(caption, heads, rows) {
+  return el(
+    "table",
+    {},
+    el("caption", {}, caption),
+    el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))),
+    el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell) => el("td", {}, cell))))),
+  );
+}
+
+function auditQuestions(rows) {
+  return auditTable(
+    "Questions",
+    ["claim", "verdict", "figure"],
+    rows.map((row) => [row.statement, row.verdict, `${row.measured}: ${auditInterval(row)}`]),
+  );
+}
+
+function auditFound(rows) {
+  if (!rows.length) return null;
+  return auditTable(
+    "What each score finds, in parts of what leave-one-out finds",
+    ["score", "share"],
+    rows.map((row) => [row.score.replaceAll("_", " "), auditInterval(row)]),
+  );
+}
+
+function auditShade(cell, share, colour) {
+  const [r, g, b] = inkChannels(colour);
+  cell.style.background = `rgb(${r} ${g} ${b} / ${(0.85 * Math.min(1, Math.max(0, share))).toFixed(3)})`;
+  return cell;
+}
+
+function auditMap(matrix) {
+  const most = Math.max(...matrix.values.flat().filter((value) => value !== null), 1e-9);
+  const row = (name, index) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, name),
+      matrix.values[index].map((value) =>
+        value === null ? el("td", {}, "") : auditShade(el("td", { className: "numeric" }, number(value)), value / most, AUDIT_FOR),
+      ),
+    );
+  return el(
+    "table",
+    { className: "map" },
+    el("caption", {}, `${matrix.name}, site by head`),
+    el("thead", {}, el("tr", {}, el("th", {}, ""), matrix.columns.map((name) => el("th", { scope: "col" }, name)))),
+    el("tbody", {}, matrix.rows.map(row)),
+  );
+}
+
+function auditCurves(all) {
+  if (!all.length) return null;
+  const steps = [...new Set(all.flatMap((curve) => curve.x))].sort((a, b) => a - b);
+  const slider = el("input", { type: "range", min: "0", max: String(steps.length - 1), value: String(steps.length - 1), ariaLabel: "step" });
+  const shown = el("p", { role: "status" });
+  const draw = () => {
+    const step = steps[Number(slider.value)];
+    const parts = all.map((curve) => `${curve.name} ${curve.x.includes(step) ? number(curve.y[curve.x.indexOf(step)]) : "–"}`);
+    shown.replaceChildren(`Step ${step}: ${parts.join("; ")}`);
+  };
+  slider.addEventListener("input", draw);
+  draw();
+  return el("section", {}, el("h3", {}, "How it was learned"), slider, shown);
+}
+
+function auditTexts(examples) {
+  if (!examples.length) return null;
+  const names = [...new Set(examples.flatMap((example) => Object.keys(example.scores)))];
+  return el("section", {}, el("h3", {}, "Texts"), examples.map((example) => auditText(example, names)));
+}
+
+function auditText(example, names) {
+  const rows = example.outputs.length;
+  const row = { t: 0 };
+  const lines = el("div", { className: "coloured" });
+  const draw = () => lines.replaceChildren(...names.filter((name) => example.scores[name]).map((name) => auditLine(example, name, row.t)));
+  draw();
+  if (rows < 2) return el("div", { className: "example" }, lines);
+  const select = el("select", {
+    onchange: (event) => {
+      row.t = Number(event.target.value);
+      draw();
+    },
+  });
+  select.append(...example.outputs.map((word, t) => option(t, word)));
+  return el("div", { className: "example" }, labelled("output word", select), lines);
+}
+
+function auditLine(example, name, t) {
+  const values = example.scores[name][t] ?? [];
+  const most = Math.max(...values.map((value) => Math.abs(value ?? 0)), 1e-9);
+  const words = example.inputs.map((word, place) => {
+    const value = values[place];
+    const span = el("span", { title: value === null || value === undefined ? "" : number(value) }, word);
+    return value === null || value === undefined ? span : auditShade(span, Math.abs(value) / most, value < 0 ? AUDIT_AGAINST : AUDIT_FOR);
+  });
+  return el("p", {}, el("b", {}, `${name.replaceAll("_", " ")}: `), words.flatMap((word) => [word, " "]));
+}

@@ -1,0 +1,97 @@
+"""The report's view of an audit."""
+
+import numpy as np
+import pytest
+
+from attnscope import write_report
+from attnscope.runs.atomic import write_json
+from attnscope.runs.result import Curve, Matrix, Measurement, Result
+from attnscope.runs.tensors import save_arrays
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def row(name, value, **axes):
+    ends = {"low": value - 0.05, "high": value + 0.05}
+    return Measurement(name=name, dataset="sst", value=value, n=200, axes=axes, seeds=(0,), **ends)
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    workspace = tmp_path_factory.mktemp("audited") / "runs"
+    folder = workspace / "audits" / "bert-sst-0"
+    main = {"site": "encoder.2.self", "role": "main", "head": "all"}
+    rows = [
+        row("entropy", 0.95, **main),
+        row("dependence", -0.2, **main),
+        row("found_share", 0.02, score="attention"),
+        row("found_share", 0.84, score="lexical_probe"),
+        row("found_share", 1.0, score="leave_one_out"),
+    ]
+    heads = Matrix.of(
+        "entropy_map", "sst", [[0.9, 0.8], [0.7, None]], rows=["encoder.1.self", HOSTILE], n=200
+    )
+    learned = Curve(
+        name="agreement_with_last",
+        dataset="sst",
+        axes={"score": "attention"},
+        axis="step",
+        x=(10, 50),
+        y=(0.1, 1.0),
+        n=(200, 200),
+    )
+    config = {"model": "bert", "data": "sst", "examples": 200, "site": "encoder.2.self", "off": 0.0}
+    Result(
+        recipe="audit",
+        scale="full",
+        config={**config, "questions": ["uniform", "idle", "finds"]},
+        environment={"device": "cpu"},
+        seconds=1.0,
+        measurements=tuple(rows),
+        pictures=(heads, learned),
+    ).write(folder)
+    words = {"7": {"inputs": ["a", HOSTILE, "film"], "outputs": ["1"]}}
+    write_json(folder / "scores" / "examples.json", words)
+    for name, values in {"attention": [[0.2, 0.5, 0.3]], "saliency": [[-1.0, 2.0, 0.5]]}.items():
+        arrays = {"7": np.array(values, dtype=np.float32)}
+        save_arrays(folder / "scores" / f"{name}.safetensors", arrays, {})
+    return write_report(workspace, workspace.parent / "audit.html")
+
+
+def test_an_audit_is_a_view_with_its_verdict_questions_maps_and_texts(audited, opened):
+    watched = opened()
+    page = watched.open(audited, "audit")
+    view = page.locator("#audit")
+    assert "Do not trust the attention at encoder.2.self" in view.inner_text()
+    assert "Read the lexical probe instead: it finds 84 %" in view.inner_text()
+    assert "Attention is near uniform." in view.inner_text()
+    assert "entropy, site by head" in view.inner_text()
+    assert "Step 50" in view.inner_text()
+    assert not watched.said
+    assert not watched.asked
+
+
+def test_words_of_an_audit_are_text_and_never_markup(audited, opened):
+    watched = opened()
+    page = watched.open(audited, "audit")
+    assert page.locator("#audit").get_by_text(HOSTILE).count() >= 2
+    assert page.locator("#audit img").count() == 0
+    assert not watched.dialogs
+
+
+def test_the_slider_shows_how_attention_was_learned(audited, opened):
+    page = opened().open(audited, "audit")
+    page.locator("#audit input[type=range]").fill("0")
+    assert "Step 10: agreement with last, attention 0.1" in page.locator("#audit").inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_an_audit_fits_a_phone(audited, opened, scheme):
+    page = opened(width=360, height=700, color_scheme=scheme).open(audited, "audit")
+    room = page.evaluate("[document.body.scrollWidth, document.documentElement.clientWidth]")
+    assert room[0] <= room[1]
+
+
+def test_a_report_without_audits_has_no_such_tab(report, opened):
+    page = opened().open(report)
+    assert page.locator("#tab-audit").is_hidden()
