@@ -174,10 +174,12 @@ def tests_for(tree: Path, module: Path) -> list[str]:
     return [str(path.relative_to(tree)) for path in ordered]
 
 
-def _failures(tree: Path, files: list[str]) -> set[str]:
-    """Return the ids of the tests that fail first."""
+def _failures(tree: Path, files: list[str], known: list[str]) -> set[str]:
+    """Return the ids of the tests that fail first, without those that are known to fail."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=no"]
-    environment = os.environ | {"PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1"}
+    command += [f"--deselect={test}" for test in known]
+    path = os.pathsep.join([str(tree / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     try:
         done = subprocess.run(
             [*command, "-rfE", *files],
@@ -193,8 +195,13 @@ def _failures(tree: Path, files: list[str]) -> set[str]:
     return set(failed) or ({"(crashes)"} if done.returncode else set())
 
 
-def check(tree: Path, rows: list[dict[str, str]], jobs: int) -> Iterator[dict[str, str]]:
-    """Yield for each mutation the test that catches it, or "" where none does."""
+def check(
+    tree: Path, rows: list[dict[str, str]], jobs: int, known: list[str]
+) -> Iterator[dict[str, str]]:
+    """Yield for each mutation the test that catches it, or "" where none does.
+
+    ``known`` are tests that fail without any mutation, for want of a browser, say.
+    """
     copies: Queue[Path] = Queue()
     with tempfile.TemporaryDirectory() as scratch:
         for number in range(jobs):
@@ -209,7 +216,7 @@ def check(tree: Path, rows: list[dict[str, str]], jobs: int) -> Iterator[dict[st
         def one(row: dict[str, str]) -> dict[str, str]:
             copy = copies.get()
             try:
-                return {**row, "caught": _caught(copy, row)}
+                return {**row, "caught": _caught(copy, row, known)}
             finally:
                 copies.put(copy)
 
@@ -217,7 +224,7 @@ def check(tree: Path, rows: list[dict[str, str]], jobs: int) -> Iterator[dict[st
             yield from pool.map(one, rows)
 
 
-def _caught(copy: Path, row: dict[str, str]) -> str:
+def _caught(copy: Path, row: dict[str, str], known: list[str]) -> str:
     for module in _modules(copy):
         source = module.read_text(encoding="utf-8")
         stripped = [line.strip() for line in source.splitlines()]
@@ -231,7 +238,7 @@ def _caught(copy: Path, row: dict[str, str]) -> str:
     files = tests_for(copy, module)
     module.write_text("".join(lines), encoding="utf-8")
     try:
-        failed = _failures(copy, files)
+        failed = _failures(copy, [file for file in files if file not in known], known)
     finally:
         module.write_text(source, encoding="utf-8")
     return min(failed, default="")
@@ -251,6 +258,7 @@ def main() -> None:
     checking.add_argument("list", type=Path)
     checking.add_argument("--jobs", type=int, default=2)
     checking.add_argument("--only", default="", help="ids, as 0-49 or 3,7")
+    checking.add_argument("--known", type=Path, help="ids of tests that fail anyway, one a line")
     comparing = commands.add_parser("compare")
     comparing.add_argument("before", type=Path)
     comparing.add_argument("after", type=Path)
@@ -261,7 +269,8 @@ def main() -> None:
         _write(keep(_read(given.list), given.tree), FIELDS)
     elif given.command == "check":
         rows = [row for row in _read(given.list) if _wanted(int(row["id"]), given.only)]
-        _write(check(given.tree.resolve(), rows, given.jobs), [*FIELDS, "caught"])
+        known = given.known.read_text(encoding="utf-8").split() if given.known else []
+        _write(check(given.tree.resolve(), rows, given.jobs, known), [*FIELDS, "caught"])
     else:
         _compare(_read(given.before), _read(given.after))
 
