@@ -58,7 +58,7 @@ benchmarks: $(VENV)/.installed-dev
 	@set -e; for script in benchmarks/*.py; do echo "$$script"; $(BIN)/python "$$script"; done
 
 reproduction: $(VENV)/.installed
-	$(BIN)/python -m attnscope.recipes.reproduction results
+	$(BIN)/python -m attnscope.report.reproduction results
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -32,7 +32,7 @@ from attnscope.clean import clean
 
 if TYPE_CHECKING:
     from attnscope.claims.verdicts import Judged
-    from attnscope.recipes.entry import Entry
+    from attnscope.recipes.registry import Entry
     from attnscope.runs.result import Measurement
 
 _LINE_EVERY = 30.0  # seconds between two plain lines

@@ -3,8 +3,8 @@ import pytest
 from attnscope.analysis.alignment_terms import TERMS
 from attnscope.figures import palette
 from attnscope.recipes import entries
-from attnscope.recipes.measures import paper_measures
 from attnscope.recipes.recipe import module_of
+from attnscope.recipes.registry import paper_measures
 from attnscope.report.overview import known_measures
 from attnscope.report.symbols import SCORES, in_letters, measure_words, score_symbol
 from attnscope.runs.measures import Measure, measure_of

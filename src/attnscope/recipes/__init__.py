@@ -5,10 +5,14 @@ from typing import TYPE_CHECKING
 from attnscope.lazy import exports
 
 if TYPE_CHECKING:
-    from attnscope.recipes.entry import Entry as Entry
     from attnscope.recipes.kit.lab import Lab as Lab, Logged as Logged
     from attnscope.recipes.recipe import Charts as Charts
-    from attnscope.recipes.registry import add as add, entries as entries, find as find
+    from attnscope.recipes.registry import (
+        Entry as Entry,
+        add as add,
+        entries as entries,
+        find as find,
+    )
     from attnscope.recipes.running import Run as Run, draw as draw, run as run
 else:
     __all__, __getattr__, __dir__ = exports(__name__)

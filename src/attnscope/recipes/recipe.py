@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
 from attnscope.claims.verdicts import Predicate
-from attnscope.recipes.entry import Entry
 from attnscope.recipes.kit.lab import Lab, Logged
-from attnscope.recipes.registry import argument_of
+from attnscope.recipes.registry import Entry, argument_of
 from attnscope.runs.result import Record, Result
 from attnscope.runs.spec import Settings
 from attnscope.runs.unit import UnitFolder

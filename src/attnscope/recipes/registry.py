@@ -1,32 +1,70 @@
 """All recipes: those of the papers, and the user's own files.
 
-Each paper's package lists its recipes as a plain table, so that listing them imports no torch. A
-user's file becomes the recipe ``own/<file name>`` once the user names it; no result, unit or other
-stored file ever decides which module is imported.
+``recipes.csv`` lists the papers' recipes and ``<paper>/measures.csv`` the names that they measure:
+plain tables, so that listing them imports no torch. A user's file becomes the recipe
+``own/<file name>`` once the user names it; no result, unit or other stored file ever decides which
+module is imported.
 """
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
+from importlib.resources import as_file, files
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from attnscope.claims.papers import PAPERS
 from attnscope.errors import UsageError, suggestion
-from attnscope.recipes.entry import Entry
+from attnscope.runs.measures import Measures, read_measures
 
 OWN = "own/"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A recipe as `attnscope list` shows it.
+
+    ``cpu_minutes`` and ``gpu_minutes`` are rough times of a full run on two CPU cores and on one
+    data-centre GPU; ``gpu_minutes`` is None where a GPU does not help, and both are None where
+    nobody has measured them.
+    """
+
+    name: str
+    title: str
+    needs: str
+    cpu_minutes: float | None
+    gpu_minutes: float | None
+    module: str
+
+
 _own: dict[str, Entry] = {}
 
 
 def entries() -> tuple[Entry, ...]:
     """Return the recipes of the papers, then the user's own that were named in this process."""
-    packages = [import_module(f"attnscope.recipes.{paper}") for paper in PAPERS]
-    return (*(entry for package in packages for entry in package.RECIPES), *_own.values())
+    return (*_of_papers(), *_own.values())
+
+
+@cache
+def _of_papers() -> tuple[Entry, ...]:
+    table = files("attnscope.recipes").joinpath("recipes.csv").read_text(encoding="utf-8")
+    return tuple(
+        Entry(
+            row["name"],
+            row["title"],
+            row["needs"],
+            float(row["cpu_minutes"]),
+            float(row["gpu_minutes"]) if row["gpu_minutes"] else None,
+            f"attnscope.recipes.{row['module']}",
+        )
+        for row in csv.DictReader(table.splitlines())
+    )
 
 
 def find(name: str) -> Entry:
@@ -135,3 +173,27 @@ def _import(name: str, folder: Path) -> ModuleType:
             f"The module {name} cannot be imported: {type(error).__name__}: {error} "
             "(--debug shows where)."
         ) from error
+
+
+def measures_of(recipe: str, module: Any = None) -> Measures | None:
+    """Return the names that a recipe may measure, or None if any may.
+
+    Parameters
+    ----------
+    recipe
+        Its name; the paper's table is ``measures.csv`` in the paper's package.
+    module
+        Its module, whose own ``MEASURES`` come first.
+    """
+    own: Measures | None = getattr(module, "MEASURES", None)
+    return own if own is not None else paper_measures(recipe.partition("/")[0])
+
+
+@cache
+def paper_measures(paper: str) -> Measures | None:
+    """Return the names that a paper's recipes measure, or None for another name."""
+    table = files("attnscope.recipes").joinpath(paper, "measures.csv")
+    if not table.is_file():
+        return None
+    with as_file(table) as path:
+        return read_measures(path)

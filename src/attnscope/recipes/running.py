@@ -13,10 +13,8 @@ import torch
 
 from attnscope.errors import UsageError, WorkspaceError
 from attnscope.figures.save import figures_available, save
-from attnscope.recipes.entry import Entry
-from attnscope.recipes.measures import measures_of
 from attnscope.recipes.recipe import Lab, module_of, read_logged
-from attnscope.recipes.registry import find, find_known
+from attnscope.recipes.registry import Entry, find, find_known, measures_of
 from attnscope.runs.environment import environment
 from attnscope.runs.files import refuse_links
 from attnscope.runs.measures import check_declared

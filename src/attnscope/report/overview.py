@@ -12,9 +12,8 @@ from attnscope.claims.catalogue import catalogue
 from attnscope.claims.verdicts import Judged
 from attnscope.claims.wording import formatted, number
 from attnscope.errors import AttnscopeError, UnreadableFile
-from attnscope.recipes.measures import measures_of, paper_measures
 from attnscope.recipes.recipe import RecipeModule, command_of, module_of
-from attnscope.recipes.registry import entries, notes_on_missing
+from attnscope.recipes.registry import entries, measures_of, notes_on_missing, paper_measures
 from attnscope.recipes.verdicts import judge
 from attnscope.report.folders import FoundResult, inside
 from attnscope.report.scenes import cut, packed

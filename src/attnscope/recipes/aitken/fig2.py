@@ -31,8 +31,8 @@ from attnscope.recipes.aitken.networks import Network
 from attnscope.recipes.aitken.panels import matrix_panel, path_panel, plane_panel, term_symbols
 from attnscope.recipes.aitken.units import KINDS, AitkenConfig, ArchitectureName, Group
 from attnscope.recipes.kit.plots import dots
+from attnscope.recipes.kit.settings import several
 from attnscope.recipes.kit.sheet import Sheet, number
-from attnscope.recipes.options import several
 from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result

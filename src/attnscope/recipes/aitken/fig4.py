@@ -45,7 +45,6 @@ from attnscope.recipes.aitken.units import MODELS, TRANSLATION, Group
 from attnscope.recipes.kit.plots import band, dots
 from attnscope.recipes.kit.sheet import Sheet, number, rng
 from attnscope.recipes.recipe import Charts, Lab, Logged
-from attnscope.recipes.showing import right_and_wrong
 from attnscope.runs.pictures import Curve, Matrix, Plane
 from attnscope.runs.result import Measurement, Result
 
@@ -67,7 +66,7 @@ QUICK = {
     "dictionary": "teacher=Lehrer,child=Kind,has=hat",
     "sentence": "der Lehrer zeigt heute dem Mädchen das rote Buch .",
 }
-EXAMPLES = right_and_wrong
+EXAMPLES = "moved"
 HEADLINE = (
     "token_accuracy",
     "largest_share",

@@ -42,7 +42,6 @@ from attnscope.recipes.aitken.translation import (
 from attnscope.recipes.aitken.units import KINDS, MODELS, Group, with_printed
 from attnscope.recipes.kit.sheet import Number, Sheet, number, rng
 from attnscope.recipes.recipe import Lab
-from attnscope.recipes.showing import right_and_wrong
 from attnscope.runs.pictures import Curve, Matrix
 from attnscope.runs.result import Measurement
 
@@ -105,7 +104,7 @@ QUICK = ESCAN_QUICK | {
     "text_steps": 60,
     "text_hidden": 32,
 }
-EXAMPLES = right_and_wrong
+EXAMPLES = "moved"
 HEADLINE = ("word_accuracy", "attention_similarity", "variance_drop", "share_similarity_spearman")
 
 

@@ -46,8 +46,8 @@ from attnscope.recipes.extra.alignment_text import (
     open_gold,
 )
 from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.settings import Names, Several
 from attnscope.recipes.kit.sheet import Sheet, rng
-from attnscope.recipes.options import Names, Several
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.snell.units import (
     QUICK as TEXT_QUICK,

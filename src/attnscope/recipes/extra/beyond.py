@@ -31,8 +31,8 @@ from attnscope.recipes.extra.beyond_findings import average_attention, carried_o
 from attnscope.recipes.extra.beyond_network import HeadedNetwork, dictionary_numbers
 from attnscope.recipes.kit.plots import datasets, dots
 from attnscope.recipes.kit.sheet import Sheet, number, rng
-from attnscope.recipes.measures import paper_measures
 from attnscope.recipes.recipe import Charts, Lab, Logged
+from attnscope.recipes.registry import paper_measures
 from attnscope.runs.pictures import Plane
 from attnscope.runs.result import Measurement, Result
 from attnscope.training.objective import Likelihood

@@ -35,10 +35,10 @@ from attnscope.figures.charts import Axis, beside
 from attnscope.figures.palette import NEUTRAL, SCORES
 from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.settings import Names, Several
 from attnscope.recipes.kit.sheet import Sheet, rng
-from attnscope.recipes.measures import paper_measures
-from attnscope.recipes.options import Names, Several
 from attnscope.recipes.recipe import Charts
+from attnscope.recipes.registry import paper_measures
 from attnscope.recipes.tutek.evaluation import average_of, best_model, predicted, sheet_of
 from attnscope.recipes.tutek.figures import heading, in_order, label_of
 from attnscope.recipes.tutek.units import (

@@ -20,7 +20,7 @@ from attnscope.claims.table import Bound, Cells, Claim, Needs, Part, Rule
 from attnscope.data.grammar import sentiment_corpus, translation_corpus
 from attnscope.data.known import GENERATED
 from attnscope.recipes.kit.lab import Lab, Logged
-from attnscope.recipes.options import Names
+from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.snell.cooccurrence_copying import (
     ROLES,

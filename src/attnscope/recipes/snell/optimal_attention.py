@@ -27,8 +27,8 @@ from attnscope.data.text import ParallelText
 from attnscope.errors import UsageError
 from attnscope.recipes.kit.corpora import is_classification
 from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.kit.sheet import Sheet, rng
-from attnscope.recipes.options import Names
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.snell.agreement import (
     CODE,

@@ -15,7 +15,7 @@ from attnscope.claims.table import Cells, Claim, Needs, Part
 from attnscope.data.corpus import Corpus
 from attnscope.figures.palette import SCORES
 from attnscope.recipes.kit.lab import Lab, Logged
-from attnscope.recipes.options import Names
+from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.snell.agreement import (
     CODE,

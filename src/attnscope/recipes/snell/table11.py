@@ -14,8 +14,8 @@ from attnscope.claims.decide import about_equal
 from attnscope.claims.table import Cells, Claim, Needs, Part
 from attnscope.figures.palette import NEUTRAL, SCORES
 from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.kit.sheet import point
-from attnscope.recipes.options import Names
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.snell.agreement import (
     CODE,

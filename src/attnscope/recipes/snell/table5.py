@@ -33,8 +33,8 @@ from attnscope.recipes.kit.corpora import (
     printed_name,
 )
 from attnscope.recipes.kit.lab import Lab
+from attnscope.recipes.kit.settings import Several, several
 from attnscope.recipes.kit.sheet import Sheet, percent, point, rng
-from attnscope.recipes.options import Several, several
 from attnscope.recipes.snell.agreement import (
     CODE,
     PAIRS,

@@ -30,7 +30,7 @@ from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.recipes.kit.corpora import is_classification
 from attnscope.recipes.kit.lab import Lab
-from attnscope.recipes.options import CorporaSettings, Names
+from attnscope.recipes.kit.settings import CorporaSettings, Names
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.saliency import Saliency

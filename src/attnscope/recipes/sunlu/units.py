@@ -23,7 +23,7 @@ from attnscope.models.embedding import UniformEmbeddings
 from attnscope.models.encoders import Affine, EncoderSpec, Recurrent, WordStates
 from attnscope.recipes.kit.corpora import open_labelled
 from attnscope.recipes.kit.lab import Lab
-from attnscope.recipes.options import CorporaSettings, Names, Several
+from attnscope.recipes.kit.settings import CorporaSettings, Names, Several
 from attnscope.training.objective import Likelihood, Term
 from attnscope.training.optimizer import Adagrad
 from attnscope.training.penalties import DirectionProduct, SquaredNorm

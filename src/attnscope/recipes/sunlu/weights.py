@@ -26,8 +26,8 @@ from attnscope.figures.panel import data
 from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.corpora import held_out
 from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.kit.sheet import Sheet
-from attnscope.recipes.options import Names
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.sunlu.corpora import (
     NEGATIVE,

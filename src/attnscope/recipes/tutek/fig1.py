@@ -22,7 +22,7 @@ from attnscope.data.corpus import Corpus
 from attnscope.figures.charts import Axis, Guide, Panel, beside, curves, points
 from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
-from attnscope.recipes.options import Names
+from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.tutek.evaluation import best_model, held_out, last_model, part_of, sheet_of
 from attnscope.recipes.tutek.figures import LABELS, MODELS, name_of

@@ -24,8 +24,8 @@ from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.corpus import Corpus
 from attnscope.errors import UsageError
 from attnscope.recipes.kit.lab import Lab
+from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.kit.sheet import Sheet
-from attnscope.recipes.options import Names
 from attnscope.recipes.tutek.evaluation import best_model, held_out, read_tokens, sheet_of
 from attnscope.recipes.tutek.fig2_figure import draw
 from attnscope.recipes.tutek.identity import EXACT, identity_rows

@@ -18,7 +18,7 @@ from attnscope.figures.charts import Axis, beside
 from attnscope.figures.palette import ROLES
 from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
-from attnscope.recipes.options import Names, Several
+from attnscope.recipes.kit.settings import Names, Several
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.tutek.evaluation import best_model, held_out, sheet_of
 from attnscope.recipes.tutek.fragility import fragility_rows, measure_fragility

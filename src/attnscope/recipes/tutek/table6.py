@@ -15,7 +15,7 @@ from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs
 from attnscope.figures.charts import Axis, Panel, beside
 from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
-from attnscope.recipes.options import Names, Several
+from attnscope.recipes.kit.settings import Names, Several
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.tutek.evaluation import sheet_of
 from attnscope.recipes.tutek.figures import LABELS, MODELS, name_of

@@ -29,7 +29,7 @@ from attnscope.models.embedding import RandomEmbeddings, VectorEmbeddings
 from attnscope.models.encoders import Concat, EncoderSpec, Recurrent, Residual
 from attnscope.recipes.kit.corpora import open_labelled
 from attnscope.recipes.kit.lab import Lab
-from attnscope.recipes.options import CorporaSettings, EachOnce, Names, Several
+from attnscope.recipes.kit.settings import CorporaSettings, EachOnce, Names, Several
 from attnscope.recipes.tutek.evaluation import choosing_count, validation_f1
 from attnscope.training.masked_lm import MaskedWords
 from attnscope.training.objective import Likelihood, Term

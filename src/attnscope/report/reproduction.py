@@ -1,4 +1,4 @@
-"""``python -m attnscope.recipes.reproduction results`` rewrites what the repository says it found.
+"""``python -m attnscope.report.reproduction results`` rewrites what the repository says it found.
 
 From the reference results it makes ``results/claims.json`` and ``docs/reproduction.md``: every
 claim with its verdict, evidence and deviations, and every figure. Nothing in them is written by
