@@ -21,6 +21,7 @@ from attnscope.data.batch import Batch
 from attnscope.data.tokenised import Task, Tokenised, TokenisedBatch, Tokeniser, tokenise
 from attnscope.errors import MissingCapability, UsageError
 from attnscope.models.discovery import discover, shorter
+from attnscope.models.dropout import Randomness
 from attnscope.models.intervention import AttentionRule
 from attnscope.models.layout import one_row
 from attnscope.models.lineage import factors_of
@@ -108,7 +109,7 @@ class Adapted(nn.Module):
         self,
         batch: Batch,
         attention: Mapping[str, AttentionRule] | None = None,
-        generator: torch.Generator | None = None,
+        generator: Randomness | None = None,
         *,
         keep: Sequence[str] | None = None,
     ) -> Trace:

@@ -20,6 +20,7 @@ from attnscope.data.batch import Batch
 from attnscope.data.randomness import seeded
 from attnscope.data.source import Source
 from attnscope.models.base import ModelSpec
+from attnscope.models.dropout import Randomness
 from attnscope.models.intervention import AttentionRule
 from attnscope.models.trace import Trace, attend
 
@@ -97,7 +98,7 @@ class Proxy(nn.Module):
         self,
         batch: Batch,
         attention: Mapping[str, AttentionRule] | None = None,
-        generator: torch.Generator | None = None,
+        generator: Randomness | None = None,
     ) -> Trace:
         """Run the model; without an intervention its attention is uniform."""
         embeddings = self.embedding(batch.inputs)

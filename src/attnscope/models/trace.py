@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnscope.data.batch import Batch, by_row
 from attnscope.errors import MissingCapability
+from attnscope.models.dropout import Randomness
 from attnscope.models.intervention import LEARNED, AttentionRule
 
 
@@ -110,7 +110,7 @@ class AttentionModel(Protocol):
         self,
         batch: Batch,
         attention: Mapping[str, AttentionRule] | None = None,
-        generator: torch.Generator | None = None,
+        generator: Randomness | None = None,
     ) -> Trace:
         """Run the model on a batch, teacher-forced."""
         ...

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, cast
 
 import torch
@@ -24,6 +25,7 @@ from attnscope.data.randomness import seeded
 from attnscope.data.source import Source
 from attnscope.errors import UsageError
 from attnscope.models.base import ModelSpec
+from attnscope.models.dropout import Randomness, dropped
 from attnscope.models.intervention import AttentionRule
 from attnscope.models.positions import sinusoids
 from attnscope.models.trace import Site, Trace, attend
@@ -80,7 +82,7 @@ class Transformer(nn.Module):
         self,
         batch: Batch,
         attention: Mapping[str, AttentionRule] | None = None,
-        generator: torch.Generator | None = None,
+        generator: Randomness | None = None,
     ) -> Trace:
         """Run the model, teacher-forced.
 
@@ -265,10 +267,12 @@ def _nothing_dropped(values: Tensor) -> Tensor:
     return values
 
 
-def _dropping(rate: float, generator: torch.Generator | None) -> Drop:
-    """Return what drops entries, drawn from the generator on its own device."""
+def _dropping(rate: float, generator: Randomness | None) -> Drop:
+    """Return a function that drops entries, drawn from the generator on its own device."""
     if generator is None or rate == 0:
         return _nothing_dropped
+    if not isinstance(generator, torch.Generator):
+        return partial(dropped, rate=rate, randomness=generator)
 
     def drop(values: Tensor) -> Tensor:
         draws = torch.rand(values.shape, generator=generator, device=generator.device)

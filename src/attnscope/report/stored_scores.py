@@ -14,7 +14,6 @@ from jaxtyping import Float
 from attnscope.analysis.comparison import per_word
 from attnscope.data.batch import Batch
 from attnscope.errors import AttnscopeError
-from attnscope.models.trace import AttentionModel
 from attnscope.runs.tensors import Arrays
 from attnscope.scores.score import Score
 from attnscope.training.evaluation import padded_score, right_share
@@ -96,7 +95,7 @@ def stored_attention(unit: TrainedUnit) -> StoredAttention | None:
 def _right(unit: TrainedUnit, score: Score) -> np.ndarray | None:
     """Return the share of right output words, or None if there are no weights yet."""
     try:
-        model: AttentionModel = unit.model  # type: ignore[assignment]
+        model = unit.model
         return right_share(model, score.batch, unit.unit.source, unit.unit.training).numpy()
     except (AttnscopeError, FileNotFoundError):
         return None

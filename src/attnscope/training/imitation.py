@@ -12,10 +12,11 @@ from typing import ClassVar, Literal
 import torch
 from jaxtyping import Float
 from pydantic import Field, PrivateAttr
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnscope.data.batch import Batch
 from attnscope.errors import MissingCapability, UsageError
+from attnscope.models.base import AttentionModule
 from attnscope.models.dropout import Randomness
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.scores.attention import site_of
@@ -38,7 +39,7 @@ class Imitation(Term):
     which: Literal["best", "last"] = Field("best", description="weights of the base unit")
     divergence: float = Field(0.0, ge=0, description="λ: the weight of attending elsewhere")
     site: str = "cross"
-    _model: nn.Module | None = PrivateAttr(None)
+    _model: AttentionModule | None = PrivateAttr(None)
 
     @property
     def vectorised(self) -> bool:
@@ -69,7 +70,7 @@ class Imitation(Term):
         if next(base.parameters()).dtype != numbers:
             base.to(numbers)
         with torch.no_grad():
-            return base.trace(batch, self.base.training.attention)  # type: ignore[operator]
+            return base.trace(batch, self.base.training.attention)
 
 
 def imitated(

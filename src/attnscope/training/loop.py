@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from attnscope.data.batch import Batch
 from attnscope.data.randomness import generator
 from attnscope.data.source import Source
 from attnscope.errors import DamagedFile, NonFiniteLoss, UsageError, WorkspaceError, suggestion
+from attnscope.models.base import AttentionModule
 from attnscope.runs.environment import environment
 from attnscope.runs.tensors import Arrays
 from attnscope.runs.unit import UnitFolder
@@ -176,7 +177,7 @@ class UnitRun:
         """Evaluate the model; store its scores and row of the log, and keep the best weights."""
         started, training = time.monotonic(), self.unit.training
         found: dict[str, Evaluated] = {
-            split: evaluate(self.model, batch, self.unit.source, training, split)  # type: ignore[arg-type]
+            split: evaluate(self.model, batch, self.unit.source, training, split)
             for split, batch in self.examples.items()
         }
         self.store(step, found, started)
@@ -225,7 +226,7 @@ class UnitRun:
             self.model.eval()
             for split, batch in self.examples.items():
                 first = batch.rows(slice(unit.training.stored))
-                scores = kept_scores(self.model, first, unit.source, unit.training, rules)  # type: ignore[arg-type]
+                scores = kept_scores(self.model, first, unit.source, unit.training, rules)
                 self.folder.save_scores(score_file(split, which), scores)
 
 
@@ -284,8 +285,8 @@ class _Run(UnitRun):
         batch = unit.source.training_batch(unit.seed, step, training.batch_size).to(unit.device)
         stream = self.stream(step)
         self.optimizer.zero_grad(set_to_none=True)
-        trace = self.model.trace(batch, training.attention, stream)  # type: ignore[operator]
-        loss = total(self.objective, self.model, trace, stream)  # type: ignore[arg-type]
+        trace = self.model.trace(batch, training.attention, stream)
+        loss = total(self.objective, self.model, trace, stream)
         if time.monotonic() - self.saved_at >= self.checkpoint_seconds:
             self._check_losses(step)
             self.demand_finite(loss.item(), step)
@@ -304,10 +305,11 @@ class _Run(UnitRun):
         self.take_losses(values, step)
 
 
-def build_model(unit: Unit) -> nn.Module:
+def build_model(unit: Unit) -> AttentionModule:
     """Return a unit's initial model, on its device, with its frozen parts frozen."""
     dtype = getattr(torch, unit.training.dtype)
-    model = unit.model.build(unit.source, unit.seed).to(unit.device, dtype)
+    built = unit.model.build(unit.source, unit.seed).to(unit.device, dtype)
+    model = cast(AttentionModule, built)
     names = [name for name, _ in model.named_parameters()]
     for prefix in unit.training.frozen:
         if not any(name.startswith(prefix) for name in names):
@@ -321,7 +323,7 @@ def build_model(unit: Unit) -> nn.Module:
     return model
 
 
-def load_model(unit: Unit, folder: UnitFolder, which: str = "last") -> nn.Module:
+def load_model(unit: Unit, folder: UnitFolder, which: str = "last") -> AttentionModule:
     """Return a unit's trained model, on the CPU, in evaluation mode."""
     model = build_model(unit.model_copy(update={"device": "cpu"}))
     _load_weights(model, folder.load_weights(which)[1])
@@ -331,7 +333,7 @@ def load_model(unit: Unit, folder: UnitFolder, which: str = "last") -> nn.Module
 def model_loader(workspace: Path, device: str) -> LoadModel:
     """Return a function that loads the trained model of a unit of a workspace to a device."""
 
-    def load(unit: Unit, which: str) -> nn.Module:
+    def load(unit: Unit, which: str) -> AttentionModule:
         folder = unit.folder(workspace)
         if not folder.finished()[0]:
             raise WorkspaceError(

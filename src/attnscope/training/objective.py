@@ -8,15 +8,16 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnscope.data.batch import Batch
+from attnscope.models.base import AttentionModule
 from attnscope.models.dropout import Randomness
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.runs.spec import Spec
 
 # From a unit and "best" or "last" to its trained model, on the device of the training.
-LoadModel = Callable[[Any, str], nn.Module]
+LoadModel = Callable[[Any, str], AttentionModule]
 
 
 class Term(Spec):

@@ -10,13 +10,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from torch import nn
-
 from attnscope.data.batch import Batch
 from attnscope.data.text import demand_digest
 from attnscope.errors import DamagedFile, UsageError, WorkspaceError, suggestion
+from attnscope.models.base import AttentionModule
 from attnscope.models.decoding import respond
-from attnscope.models.trace import AttentionModel
 from attnscope.runs.unit import UnitFolder
 from attnscope.scores.score import Score, ScoreRule, read_score
 from attnscope.training.evaluation import example_batch, padded_score
@@ -125,12 +123,12 @@ class TrainedUnit:
         return best_step(self.log, self.unit.training)
 
     @cached_property
-    def model(self) -> nn.Module:
+    def model(self) -> AttentionModule:
         """The model with the weights of the last step."""
         return load_model(self.unit, self.folder)
 
     @cached_property
-    def best_model(self) -> nn.Module:
+    def best_model(self) -> AttentionModule:
         """The model with the weights of the best step, as ``training.best_by`` has it."""
         return load_model(self.unit, self.folder, "best")
 
@@ -151,7 +149,7 @@ class TrainedUnit:
             if rule not in ScoreRule.variants:
                 raise UsageError(f"No score {rule!r}; {suggestion(rule, ScoreRule.variants)}")
             rule = ScoreRule.model_validate({"kind": rule})
-        model: AttentionModel = self.model  # type: ignore[assignment]
+        model = self.model
         source = self.unit.source
         if isinstance(examples, str):
             attention = self.unit.training.attention

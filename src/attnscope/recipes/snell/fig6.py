@@ -65,6 +65,7 @@ class Config(Settings):
     wanted: int = Field(20, ge=1)  # good and bad heads to find, as in the authors' script
     candidates: int = Field(200, ge=1)  # heads tried at most
     wave: int = Field(48, ge=1)  # heads tried side by side before counting again
+    precision: Literal["float32", "tf32"] = "float32"  # of a GPU's products; tf32 is faster
     cell: Cell = "lstm"
     join: Literal["summed", "averaged"] = "summed"
     embeddings: Literal["shared", "separate"] = "shared"
@@ -132,6 +133,7 @@ def _unit(config: Config, heads: Sequence[int], seed: int) -> Unit:
         model=model,
         examples=config.examples,
         stored=2,
+        precision=config.precision,
     )
 
 

@@ -119,13 +119,13 @@ class CudaBackend(Backend):
 
     def likeness(self, unit: Unit) -> dict[str, Any]:
         """Return the settings without the seed and varying numbers, and the sizes of the source."""
-        terms = tuple(_without(term, term.varying) for term in unit.training.objective)
-        training = unit.training.model_copy(update={"objective": terms})
-        model = _without(unit.model, unit.model.varying)
-        source = unit.source
+        config, source = unit.config(), unit.source
         sizes = len(source.input_words), len(source.output_words), source.boundaries
-        alike = unit.model_copy(update={"seed": 0, "model": model, "training": training})
-        return alike.config() | {"source": sizes}
+        _forget(config["model"], unit.model.varying)
+        terms = zip(config["training"]["objective"], unit.training.objective, strict=True)
+        for settings, term in terms:
+            _forget(settings, term.varying)
+        return config | {"seed": 0, "source": sizes}
 
     def parts(self, units: Sequence[Unit]) -> int:
         """Return as few groups as fit into memory."""
@@ -147,18 +147,15 @@ class CudaBackend(Backend):
             list(threads.map(function, *columns))
 
 
-def _without(settings: Any, names: Sequence[str]) -> Any:
-    """Return settings with the numbers of some dotted names at 0."""
+def _forget(settings: dict[str, Any], names: Sequence[str]) -> None:
+    """Replace the values of some dotted names, of a tuple by its length."""
     for name in names:
-        field, _, rest = name.partition(".")
-        inner: Any = getattr(settings, field)
-        value: Any = 0
-        if rest:
-            value = _without(inner, [rest])
-        elif isinstance(inner, tuple):
-            value = (0,) * len(inner)
-        settings = settings.model_copy(update={field: value})
-    return settings
+        *path, last = name.split(".")
+        inner = settings
+        for field in path:
+            inner = inner[field]
+        value = inner[last]
+        inner[last] = len(value) if isinstance(value, list) else None
 
 
 def distinct_sources(units: Sequence[Unit]) -> dict[str, Source]:

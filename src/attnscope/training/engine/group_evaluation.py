@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from attnscope.data.batch import Batch
+from attnscope.models.base import AttentionModule
 from attnscope.models.intervention import AttentionRule
 from attnscope.models.trace import Site, Trace
 from attnscope.scores.score import Score, ScoreRule
@@ -36,12 +37,12 @@ _TENSORS = ("embeddings", "encoder_states", "decoder_states", "query", "logits")
 class _Traced(nn.Module):
     """A model's trace as tensors by name, as vmap returns them."""
 
-    def __init__(self, model: nn.Module, attention: Mapping[str, AttentionRule]) -> None:
+    def __init__(self, model: AttentionModule, attention: Mapping[str, AttentionRule]) -> None:
         super().__init__()
         self.model, self.attention = model, attention
 
     def forward(self, batch: Batch) -> Stack:
-        trace: Trace = self.model.trace(batch, self.attention)  # type: ignore[operator]
+        trace = self.model.trace(batch, self.attention)
         found = {name: getattr(trace, name) for name in _TENSORS}
         # Without teacher forcing a model reads its own words.
         found["decoder_inputs"] = trace.batch.decoder_inputs
@@ -50,7 +51,7 @@ class _Traced(nn.Module):
         for site, attended in trace.sites.items():
             for part in fields(Site):
                 found[f"{site}/{part.name}"] = getattr(attended, part.name)
-        self.teacher_forced = trace.teacher_forced
+        self.teacher_forced, self.noted = trace.teacher_forced, trace.attention
         return {name: tensor for name, tensor in found.items() if tensor is not None}
 
     def trace_of(self, found: Stack, member: int, batch: Batch) -> Trace:
@@ -67,6 +68,7 @@ class _Traced(nn.Module):
             **parts,
             sites={site: Site(**each) for site, each in sites.items()},
             teacher_forced=self.teacher_forced,
+            attention=self.noted,
         )
 
 
@@ -74,7 +76,7 @@ class _Traced(nn.Module):
 def evaluate_group(
     models: StackedModels,
     members: Sequence[int],
-    own: Sequence[Any],
+    own: Sequence[AttentionModule],
     units: Sequence[Unit],
     batch: Batch,
     split: str,

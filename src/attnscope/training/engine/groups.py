@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
 
 from attnscope.errors import AttnscopeError, DamagedFile, NonFiniteLoss, UnitLocked
+from attnscope.models.base import AttentionModule
 from attnscope.runs.spec import fingerprint
 from attnscope.runs.tensors import Arrays, load_arrays
 from attnscope.runs.unit import UnitFolder
@@ -96,7 +96,7 @@ def _ready(unit: Unit, workspace: Path) -> list[Term]:
     """Return the terms with the trained models they need, which run under vmap too."""
     load, cells = model_loader(workspace, unit.device), backend_of(unit.device).cells
 
-    def load_vmappable(base: Unit, which: str) -> nn.Module:
+    def load_vmappable(base: Unit, which: str) -> AttentionModule:
         return vmappable(load(base, which), cells)
 
     return [term.ready(load_vmappable) for term in unit.training.objective]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from copy import copy, deepcopy
 from functools import partial
 from itertools import chain
+from typing import TypeVar
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -22,10 +23,11 @@ from attnscope.models.recurrence import Recurrence, State
 from attnscope.training.engine.padded_recurrence import GRUTexts, LSTMTexts
 from attnscope.training.engine.recurrent_cells import RecurrentCells
 
+M = TypeVar("M", bound=nn.Module)
 _SUFFIXES = ("", "_reverse")  # of PyTorch's names of a direction's parameters
 
 
-def vmappable(model: nn.Module, cells: RecurrentCells) -> nn.Module:
+def vmappable(model: M, cells: RecurrentCells) -> M:
     """Return a model with the very same parameters whose recurrences can run under vmap."""
     tensors = chain(model.parameters(), model.buffers())
     same = deepcopy(model, {id(tensor): tensor for tensor in tensors})

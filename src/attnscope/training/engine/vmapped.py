@@ -20,6 +20,7 @@ from torch.nn.functional import pad
 
 from attnscope.data.batch import Batch
 from attnscope.errors import UsageError
+from attnscope.models.base import AttentionModule
 from attnscope.models.dropout import masks_given, no_masks
 from attnscope.models.intervention import AttentionRule
 from attnscope.training.engine.recurrent_cells import ELEMENTWISE, RecurrentCells
@@ -43,7 +44,7 @@ class StackedModels:
     batch, and of the masks, that each model reads.
     """
 
-    model: nn.Module
+    model: AttentionModule
     parameters: Stack
     buffers: Stack
     reads: Int[Tensor, " model"]
@@ -60,7 +61,7 @@ class StackedModels:
 
 
 def stack(
-    models: Sequence[nn.Module],
+    models: Sequence[AttentionModule],
     reads: Sequence[int] | None = None,
     cells: RecurrentCells = ELEMENTWISE,
 ) -> StackedModels:
@@ -127,7 +128,7 @@ class _Loss(nn.Module):
     """A model's objective as a module, as `functional_call` needs it."""
 
     def __init__(
-        self, model: nn.Module, terms: Sequence[Term], attention: Mapping[str, AttentionRule]
+        self, model: AttentionModule, terms: Sequence[Term], attention: Mapping[str, AttentionRule]
     ) -> None:
         super().__init__()
         self.model, self.terms, self.attention = model, terms, attention
@@ -135,13 +136,13 @@ class _Loss(nn.Module):
     def forward(self, columns: Stack, numbers: Float[Tensor, " number"]) -> Float[Tensor, ""]:
         batch = Batch(**{name: columns[name] for name in _BATCH})
         masks = masks_given(columns[MASKS]) if MASKS in columns else None
-        trace = self.model.trace(batch, self.attention, masks)  # type: ignore[operator]
+        trace = self.model.trace(batch, self.attention, masks)
         left = iter(numbers.unbind())
         terms = [
             term.model_copy(update={name: next(left) for name in term.varying})
             for term in self.terms
         ]
-        return total(terms, self.model, trace, masks or no_masks)  # type: ignore[arg-type]
+        return total(terms, self.model, trace, masks or no_masks)
 
 
 def stacked_losses(
