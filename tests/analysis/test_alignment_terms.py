@@ -173,6 +173,21 @@ def test_attention_of_temporal_components_is_the_softmax_over_input_positions() 
     torch.testing.assert_close(attention[1, 4], (0.5 * logits).softmax(0), **EXACT)
 
 
+def test_steps_that_no_example_reaches_get_no_attention_of_temporal_components() -> None:
+    trace = trace_of(translator())
+    batch = trace.batch
+    lengths = batch.input_lengths.clamp(max=5), batch.target_lengths.clamp(max=4)
+    short = replace(batch, input_lengths=lengths[0], target_lengths=lengths[1])
+    site = replace(trace.sites["cross"], mask=short.input_mask)
+    found = decompose([replace(trace, batch=short, sites={"cross": site})], CROSS)
+    attention = temporal_attention(found, heads=3)
+    assert attention.shape == (3, 7, 7)
+    # The two last encoder steps are padding everywhere, and so are three decoder steps.
+    assert attention[:, :4, 5:].eq(0).all()
+    torch.testing.assert_close(attention[:, :4].sum(-1), torch.ones(3, 4).double(), **EXACT)
+    assert attention[:, 4:].isnan().all()
+
+
 def test_purely_temporal_queries_and_keys_agree_with_the_full_attention_everywhere() -> None:
     trace = trace_of(translator(1))
     generator = torch.Generator().manual_seed(0)

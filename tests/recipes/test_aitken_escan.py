@@ -70,7 +70,7 @@ def trained(model: str, seed: int = 0) -> TrainedUnit:
 def untrained(model: str, kind: type[Network] = Network) -> Network:
     """Return a network as it is initialised."""
     one = trained(model)
-    made = one.unit.model.build(TASK, 0).with_teacher_forcing("off")  # type: ignore[attr-defined]
+    made = one.unit.model.build(TASK, 0).with_teacher_forcing("on")  # type: ignore[attr-defined]
     return kind(made, TASK, fresh(one, CONFIG.samples))
 
 

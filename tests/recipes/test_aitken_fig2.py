@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import pytest
 import torch
+from torch import Tensor
 
 from attnscope.claims.decide import Verdict
 from attnscope.claims.pool import Pool
@@ -32,6 +33,8 @@ from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import read_settings
 from attnscope.runs.unit import UnitFolder
+from attnscope.training.engine.workers import Workers
+from attnscope.training.progress import Silent
 from attnscope.training.trained_unit import TrainedUnit
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
@@ -152,7 +155,7 @@ def test_reading_traces_leaves_gradients_on() -> None:
 def test_traces_of_one_length_are_all_of_that_length() -> None:
     network = Network.of(untrained(), 40)
     network = network.only(network.sequences.target_lengths == 4)
-    lengths = [trace.batch.target_lengths for trace in network.traces()]
+    lengths = [trace.batch.target_lengths for trace in network.passes()]
     assert torch.cat(lengths).unique().tolist() == [4]
 
 
@@ -160,12 +163,85 @@ def test_word_accuracy_counts_words_up_to_and_with_the_end() -> None:
     one = untrained()
     right = total = 0
     network = Network.of(one, 50)
-    for trace in network.traces():
+    for trace in network.passes():
         rows = zip(trace.logits.argmax(-1), trace.batch.targets, strict=True)
         for (own, target), length in zip(rows, trace.batch.target_lengths.tolist(), strict=True):
             right += int((own[:length] == target[:length]).sum())
             total += length
     assert network.accuracy == pytest.approx(right / total)
+
+
+def test_the_authors_accuracy_counts_padding_as_right() -> None:
+    network = Network.of(untrained(), 50)
+    positions = network.samples * (LENGTH + 1)
+    padding = positions - int(network.sequences.target_lengths.sum())
+    assert padding > 0
+    right = network.accuracy * (positions - padding)
+    assert network.padded_accuracy == pytest.approx((right + padding) / positions)
+
+
+class Writing(Network):
+    """A network that writes the end word at given steps, and else a word."""
+
+    ends: Tensor
+
+    def passes(self) -> Iterator[Trace]:
+        """Replace the words written."""
+        for trace in super().passes():
+            logits = torch.zeros_like(trace.logits)
+            logits[..., 0] = 1.0
+            steps = torch.arange(logits.shape[1])
+            logits[..., SHORT.end] = 2.0 * (steps >= type(self).ends[trace.batch.ids, None])
+            yield replace(trace, logits=logits)
+
+
+def test_outputs_are_analysed_up_to_the_end_word_that_was_written() -> None:
+    """References have 3 or 4 words; the network ends after 1, 3, or never within the width."""
+    ends = torch.tensor([1, 3, 9]).repeat(20)
+    kind = type("Placed", (Writing,), {"ends": ends})
+    made = unit(SHORT, "aed", 0, config=config())
+    model = made.model.build(SHORT, 0).with_teacher_forcing("off")  # type: ignore[attr-defined]
+    network = kind(model, SHORT, SHORT.evaluation_batch(60))
+    (trace,) = network.traces()
+    width = LENGTH + 1
+    assert trace.batch.target_lengths.tolist() == [2, 4, width] * 20
+    # Every mean is over the outputs before and with the written end.
+    counts = network.states.decoder.time_counts.tolist()
+    assert counts == [60, 60, 40, 40, 20]
+    assert network.cross.decoder.time_counts.tolist() == counts
+    assert trace.batch.gold[~trace.batch.target_mask].eq(-1).all()
+    # The right words are still those of the reference, however long the network writes.
+    (whole,) = network.passes()
+    assert whole.batch.target_lengths.equal(network.sequences.target_lengths)
+    right = (whole.logits.argmax(-1) == whole.batch.targets)[whole.batch.target_mask]
+    assert network.accuracy == pytest.approx(float(right.double().mean()))
+
+
+def test_with_the_right_words_given_outputs_are_real_up_to_the_references_end() -> None:
+    model = untrained().model
+    network = Network(model, SHORT, SHORT.evaluation_batch(30))
+    (trace,) = network.traces()
+    assert trace.teacher_forced
+    assert trace.batch.target_lengths.equal(network.sequences.target_lengths)
+
+
+@pytest.mark.parametrize("given", ["on", "off"])
+def test_networks_are_trained_on_the_right_words_or_on_their_own(given: str) -> None:
+    settings = read_settings(fig2.Config, {"teacher_forcing": given}, "aitken/fig2")
+    made = unit(SHORT, "aed", 0, config=settings)
+    trace = made.model.build(SHORT, 0).trace(SHORT.training_batch(0, 0, 8))
+    assert trace.teacher_forced is (given == "on")
+    if given == "on":
+        assert made == unit(SHORT, "aed", 0, config=fig2.Config())
+
+
+def test_networks_trained_on_their_own_words_learn_as_one_program(tmp_path: Path) -> None:
+    settings = config(hidden=16, steps=150, batch_size=32, teacher_forcing=False)
+    units = Group(SHORT, "aed", 2).units(settings)
+    with Workers(tmp_path) as workers:
+        trained = workers.train(units, Silent(), "own words")
+    for one in trained:
+        assert one.log[-1]["loss"] < one.log[0]["loss"]
 
 
 @pytest.mark.parametrize("attention", ["dot", "learned"])
@@ -339,7 +415,7 @@ def word_accuracy_of(network: Network) -> float:
     right, real = zip(
         *(
             (trace.logits.argmax(-1) == trace.batch.targets, trace.batch.target_mask)
-            for trace in network.traces()
+            for trace in network.passes()
         ),
         strict=True,
     )
@@ -362,9 +438,37 @@ def test_the_whole_path_of_a_network_without_attention_is_the_encoders_then_the_
     assert value(found, "steps_from_last") == last - to_first.index(min(to_first))
 
 
-def test_the_papers_bound_is_that_of_the_explained_variance_on_one_to_one(tmp_path: Path) -> None:
-    few = {"steps": 2, "sorting_steps": 2, "hidden": 4, "samples": 20, "examples": 4, "seeds": 1}
-    rows = run("aitken/fig2", few, quick=True, device="cpu", jobs=1, out=tmp_path).result.numbers
+def test_what_is_closest_by_angle_need_not_be_closest_by_product() -> None:
+    """With one encoder step twice as long as the others, products are largest there or nearby."""
+    network = ideal_network(FIXED)
+    found = fig2.of_attention(network)
+    assert value(found, "aligned_steps") == value(found, "dot_aligned_steps") == 1.0
+    keys = network.cross.encoder
+    keys.temporal[2] *= 50.0
+    found = fig2.of_attention(network)
+    assert value(found, "aligned_steps") == 1.0
+    angle = torch.arange(LENGTH + 1).double() * 2 * math.pi / (LENGTH + 1)
+    products = (angle[:, None] - angle).cos()
+    products[:, 2] *= 50.0
+    expected = (products.argmax(1) == torch.arange(LENGTH + 1)).double().mean()
+    assert value(found, "dot_aligned_steps") == pytest.approx(float(expected))
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """Return a run of networks that have learned nothing."""
+    few = {"steps": 2, "sorting_steps": 2, "hidden": 4, "samples": 30, "examples": 4, "seeds": 1}
+    out = tmp_path_factory.mktemp("runs")
+    return run("aitken/fig2", few, quick=True, device="cpu", jobs=1, out=out).result
+
+
+def test_veds_path_is_measured_at_each_length_too(result: Result) -> None:
+    rows = result.select("steps_from_last", "one-to-one-3", model="ved")
+    assert [row.axes.get("length") for row in rows] == [None, 6, 7]
+
+
+def test_the_papers_bound_is_that_of_the_explained_variance_on_one_to_one(result: Result) -> None:
+    rows = result.numbers
     on_one_to_one = {r.published for r in rows if r.dataset.startswith("one-to-one")}
     assert on_one_to_one == {0.9, None}
     for one in rows:

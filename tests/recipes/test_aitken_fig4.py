@@ -105,7 +105,7 @@ def test_pairs_are_read_from_the_command_line() -> None:
 
 
 def test_terms_are_those_of_sentences_with_enough_tokens_on_both_sides() -> None:
-    found = [trace.batch for trace in long_sentences(network("aed"), 10).traces()]
+    found = [trace.batch for trace in long_sentences(network("aed"), 10).passes()]
     lengths = [(int(i) - 1, int(o) - 1) for b in found for i, o in _lengths(b)]
     every = [(int(i) - 1, int(o) - 1) for i, o in _lengths(network("aed").sequences)]
     assert lengths == [pair for pair in every if min(pair) >= 10]

@@ -173,8 +173,15 @@ def temporal_attention(
         How many heads they hold.
     scale
         The scale of the logits, see `logit_scale`.
+
+    Returns
+    -------
+    Tensor
+        0 at an encoder step that no example reaches, and NaN at such a decoder step.
     """
-    return (scale * temporal_alignment(components, heads)).softmax(-1)
+    unreached = components.encoder.time_counts == 0
+    logits = scale * temporal_alignment(components, heads)
+    return logits.masked_fill(unreached, -torch.inf).softmax(-1)
 
 
 def temporal_agreement(

@@ -208,16 +208,23 @@ def _explained_in_print(group: Group) -> float | None:
 
 
 def _by_length(group: Group, networks: Sequence[Network]) -> list[Measurement]:
-    """Return the attention on reversed sequences of one length, whose components are their own."""
-    task = group.task
-    if not isinstance(task, Reversed) or task.shortest == task.longest:
+    """Return what depends on the length, on sequences of one length and their own components.
+
+    That is the attention on reversed sequences, and where VED's path ends (the claim's T).
+    """
+    task, rows = group.task, []
+    assert isinstance(task, SequenceTask)
+    if isinstance(task, Reversed):
+        measure = of_attention
+    elif isinstance(task, OneToOne) and group.model == "ved":
+        measure = components.whole_path
+    else:
         return []
-    rows: list[Measurement] = []
-    for length in networks[0].sequences.target_lengths.unique().tolist():
-        chosen = [network.only(network.sequences.target_lengths == length) for network in networks]
+    lengths = networks[0].sequences.target_lengths
+    for length in lengths.unique().tolist() if task.shortest < task.longest else ():
         sheet = group.sheet([network.seed for network in networks])
         sheet = replace(sheet, axes={**sheet.axes, "length": length})
-        rows += sheet.over_seeds([of_attention(network) for network in chosen])
+        rows += sheet.over_seeds([measure(network.only(lengths == length)) for network in networks])
     return rows
 
 
@@ -247,7 +254,7 @@ def _word(network: Network, word: int) -> str:
 
 def example(group: Group, network: Network) -> Iterator[Matrix]:
     """Yield the attention of one of the longest sequences, and that of some of its terms."""
-    trace = next(network.traces())
+    trace = next(network.passes())
     row = int(trace.batch.target_lengths.argmax())
     batch = trace.batch.rows(slice(row, row + 1)).trimmed()
     labels = {

@@ -108,6 +108,7 @@ CLAIMS: dict[str, Any] = {
         ),
         Part(_ALIGNED, "aligned_steps", above, MOST, only=AED),
         Part(_ALIGNED, "aligned_steps", only=AO),
+        Part("steps with their product largest at s = t", "dot_aligned_steps"),
         shown=("ao",),
     ),
     "aitken.decoder-temporal": on_simple_task(
@@ -170,6 +171,7 @@ CLAIMS: dict[str, Any] = {
             "steps_from_last",
             _at_zero,
         ),
+        Part("the same at length", "steps_from_last", given={"length": None}, each="length"),
     ),
     "aitken.reversed": on_simple_task(
         REVERSED,

@@ -63,7 +63,7 @@ def measure(config: EscanConfig, lab: Lab) -> list[Measurement | Matrix | Plane]
 
 def shown(group: Group, network: Network) -> Iterator[Matrix | Plane]:
     """Yield the attention on an example, temporal paths with their attention, the input plane."""
-    trace = next(network.traces())
+    trace = next(network.passes())
     batch, source = trace.batch, network.source
     # The first sequence with most kinds of words.
     kinds = torch.zeros(len(batch), len(source.input_words)).scatter(1, batch.inputs, 1.0).sum(1)
@@ -117,6 +117,7 @@ CLAIMS: dict[str, Any] = {
         share_reached,
         Part("rate of .98", "reached"),
         Part("rate of accepted runs", "accepted"),
+        Part("accepted runs, padding counted as right", "padded_accuracy"),
         seeds=_SEEDS,
     ),
     "aitken.subphrase": on_escan(

@@ -80,11 +80,28 @@ class Network:
         parts = [self.sequences.rows(slice(start, start + _ROWS)) for start in starts]
         return [part.trimmed() for part in parts] if self.trimmed else parts
 
-    def traces(self) -> Iterator[Trace]:
-        """Return a pass over the sequences, a few at a time."""
+    def passes(self) -> Iterator[Trace]:
+        """Return a pass over the sequences, a few at a time; output masks are the references'."""
         for batch in self.batches:
             # Not a `with` around the yield: the reader would run without gradients as well.
             yield without_gradients(self.model, batch)
+
+    def traces(self) -> Iterator[Trace]:
+        """Return a pass as it is analysed: outputs are real up to the end word that was written.
+
+        A network that reads its own words may end earlier or later than its reference, and states
+        after its end are not those of a sequence. Within the width of the references.
+        """
+        for trace in self.passes():
+            yield trace if trace.teacher_forced else self._as_written(trace)
+
+    def _as_written(self, trace: Trace) -> Trace:
+        assert self.source.boundaries is not None
+        ended = trace.logits.argmax(-1) == self.source.boundaries[1]
+        last = ended.int().argmax(1).where(ended.any(1), ended.shape[1] - 1)
+        batch = replace(trace.batch, target_lengths=last.cpu() + 1)
+        gold = batch.gold.masked_fill(~batch.target_mask, -1)
+        return replace(trace, batch=replace(batch, gold=gold))
 
     def collected(self, measures: Mapping[Number, Measure]) -> Numbers:
         """Return several measures over all sequences, from one pass."""
@@ -93,8 +110,13 @@ class Network:
 
     @cached_property
     def accuracy(self) -> float:
-        """The share of its words that are right, up to and with the end word."""
-        return collect(self.traces(), {"": words_right})[""].value
+        """The share of its words that are right, up to and with the reference's end word."""
+        return collect(self.passes(), {"": words_right})[""].value
+
+    @cached_property
+    def padded_accuracy(self) -> float:
+        """The share of right words as the authors count it: padding counts as right."""
+        return collect(self.passes(), {"": words_right_with_padding})[""].value
 
     @cached_property
     def attends(self) -> bool:
@@ -174,6 +196,12 @@ def words_right(trace: Trace) -> Ratio:
     """Return the share of output words that are right, up to and with EOS."""
     right = (trace.logits.argmax(-1) == trace.batch.targets).double()
     return mean_of(right.masked_fill(~trace.batch.target_mask, torch.nan))
+
+
+def words_right_with_padding(trace: Trace) -> Ratio:
+    """Return the share of output positions that are right or padding."""
+    right = trace.logits.argmax(-1) == trace.batch.targets
+    return mean_of((right | ~trace.batch.target_mask).double())
 
 
 def sides(components: Decomposition) -> tuple[Components, Components]:

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from attnscope.analysis.components import PrincipalAxes, principal_axes
 from attnscope.analysis.decomposition import states_of
@@ -28,12 +29,14 @@ _DIGITS = 4
 def curves(sheet: Sheet, found: Sequence[Lines]) -> list[Curve]:
     """Return the means of lines that every network has under the same keys.
 
-    A point that no network has, such as that of a word at an offset where it never occurs, is left
-    out.
+    Lines end where a network's outputs do; a point is the mean of the networks that have it. One
+    that none has, such as that of a word at an offset where it never occurs, is left out.
     """
     made = []
-    for key, (axis, x, _) in found[0].items() if found else ():
-        table = torch.stack([lines[key].y for lines in found], 1)
+    for key, (axis, *_) in found[0].items() if found else ():
+        lines = [one[key] for one in found]
+        x = max((line.x for line in lines), key=len)
+        table = pad_sequence([line.y for line in lines], padding_value=torch.nan)
         means = [mean_interval(values, rng=rng()) for values in table.numpy()]
         points = {place: mean for place, mean in zip(x, means, strict=True) if mean.n}
         axes = {**sheet.axes, **dict(key.axes)}
@@ -42,12 +45,15 @@ def curves(sheet: Sheet, found: Sequence[Lines]) -> list[Curve]:
 
 
 def mean_matrix(
-    sheet: Sheet, name: str, tables: Sequence[Float[Tensor, "row column"]], **labels: Any
+    sheet: Sheet, name: str, tables: Sequence[Float[Tensor, "_ column"]], **labels: Any
 ) -> list[Matrix]:
-    """Return the mean of the networks' tables with the intervals of its cells; none of none."""
+    """Return the mean of the networks' tables with the intervals of its cells; none of none.
+
+    Tables may have different numbers of rows: a cell is the mean of the networks that have it.
+    """
     if not tables:
         return []
-    cells = torch.stack(list(tables), -1).numpy()
+    cells = pad_sequence(list(tables), padding_value=torch.nan).transpose(1, 2).numpy()
     means = [[mean_interval(values, rng=rng()) for values in line] for line in cells]
     value, low, high = (
         [[getattr(mean, end) for mean in line] for line in means]

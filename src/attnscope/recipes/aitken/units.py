@@ -1,7 +1,7 @@
 """Units of aitken's figures: which networks, trained how; sizes are those of the authors' code.
 
-Networks are trained on the right words (teacher forcing) and analysed on their own words. The loss
-is a mean over real positions; the authors' divides by the padded length, which makes their L2
+Networks are trained on the right words (teacher forcing; a setting) and analysed on their own. The
+loss is a mean over real positions; the authors' divides by the padded length, which makes their L2
 penalty weigh about a tenth more.
 """
 
@@ -58,6 +58,8 @@ class AitkenConfig(Settings):
     batch_size: int = Field(128, ge=1)
     examples: int = Field(200, ge=1)  # of the log's accuracy
     samples: int = Field(1000, ge=2)  # fresh sequences of the analyses
+    # Whether the right words are read in training; the authors' first networks read their own.
+    teacher_forcing: bool = True
 
     def budget(self, task: Source) -> int:
         """Return the number of training steps on a task."""
@@ -135,6 +137,7 @@ def unit(
         hidden=config.hidden,
         # Only AO's positions need the room.
         input_dimension=sizes.width if architecture == "ao" else None,
+        teacher_forcing="on" if config.teacher_forcing else "off",
     )
     weight = sizes.l2[architecture] if l2 is None else l2
     training = Training(

@@ -61,9 +61,9 @@ class HeadedNetwork(Network):
         """The sequences of each forward pass, with the network's own words."""
         return [own_words(self.model, batch) for batch in super().batches]
 
-    def traces(self) -> Iterator[Trace]:
+    def passes(self) -> Iterator[Trace]:
         """Return a pass over the sequences, a few at a time."""
-        for trace in super().traces():
+        for trace in super().passes():
             yield replace(trace, teacher_forced=False)
 
     @property

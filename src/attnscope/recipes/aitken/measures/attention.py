@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnscope.analysis.alignment_terms import (
@@ -64,8 +64,21 @@ def similarity(network: Network) -> Numbers:
 
 
 def in_line(network: Network) -> Numbers:
-    """Return the share of steps s whose cos(μ^D_s, μ^E_t) is largest at the gold position t."""
-    aligned = most_aligned_step(*map(reached, reversed(sides(network.cross))))
+    """Return the share of steps s at which μ^D_s is closest to μ^E_t at the gold position t.
+
+    ``aligned_steps`` is by their cosine, ``dot_aligned_steps`` by their product, the alignment.
+    """
+    encoder, decoder = map(reached, sides(network.cross))
+    return network.collected(
+        {
+            number("aligned_steps"): _at_gold(most_aligned_step(decoder, encoder)),
+            number("dot_aligned_steps"): _at_gold((decoder @ encoder.mT).argmax(-1)),
+        }
+    )
+
+
+def _at_gold(aligned: Int[Tensor, " out"]) -> Measure:
+    """Return how often the step found for each decoder step is the gold position."""
 
     def measure(trace: Trace) -> Ratio:
         gold = trace.batch.gold
@@ -75,7 +88,7 @@ def in_line(network: Network) -> Numbers:
         unknown = (gold[:, : len(aligned)] < 0) | ~long[:, None]
         return mean_of(right.masked_fill(unknown, torch.nan))
 
-    return network.collected({number("aligned_steps"): measure})
+    return measure
 
 
 def gold_mass(network: Network) -> Numbers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 import torch
@@ -117,8 +118,9 @@ def early_and_late(network: Network, shares: Shares) -> Numbers:
     for form, share in shares.items():
         for head, axes in network.heads.items():
             temporal, *others = _at_steps(share, head)
-            gaps = temporal[:EARLY] - torch.stack(others)[:, :EARLY].amax(0)
-            for step, gap in enumerate(gaps.tolist(), 1):
+            gaps = (temporal - torch.stack(others).amax(0)).tolist()
+            for step in range(1, EARLY + 1):
+                gap = gaps[step - 1] if step <= len(gaps) else math.nan
                 found[number("early_gap", form=form, step=step, **axes)] = gap
             late = temporal[LATE - 1 :].mean() - temporal[:EARLY].mean()
             found[number("late_difference", form=form, **axes)] = float(late)
