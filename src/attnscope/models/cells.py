@@ -1,7 +1,7 @@
 """Recurrent cells from plain tensor operations: LSTM, GRU in two forms, UGRNN, tanh (aitken §2).
 
 PyTorch's own cells have no rule for `torch.func.vmap`; these do, so that several seeds train as one
-program. As in the authors' code and unlike PyTorch, a GRU's reset comes before the matrix product,
+group. As in the authors' code and unlike PyTorch, a GRU's reset comes before the matrix product,
 an LSTM's forget gate has a constant +1, and every weight starts from N(0, 1/hidden), those of
 the inputs too. With the recurrence cut (state 0) a gated cell is (1 - σ(A_u x + b_u)) ⊙
 tanh(A_c x + b_c), and `Tanh` is the non-gated feed-forward network of the paper's footnote 2.

@@ -142,6 +142,6 @@ class Classifier(nn.Module):
         return nn.functional.pad(self.output(context.squeeze(-2)), (self.fixed, 0))
 
     def directions(self) -> Directions:
-        """Return V and W; attention that is no product with a vector V is an error."""
+        """Return V and W; attention that is not a product with a vector V is an error."""
         both = self.attention.direction, self.output.weight
         return Directions(*map(self.encoder.pulled_back, both))

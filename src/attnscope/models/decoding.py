@@ -44,7 +44,7 @@ class Stepper(Protocol):
 
 @runtime_checkable
 class Incremental(Protocol):
-    """A model that can go on writing without reading again what it has written."""
+    """A model that decodes word by word without reading earlier words again."""
 
     def stepper(self, attention: Attention) -> Stepper:
         """Return the stepper under some interventions."""
@@ -129,7 +129,7 @@ def beam_search(
     limit
         Most words to write, the end word among them; what is unfinished then stands as it is.
     attention
-        What decides the weights at named sites, as in ``trace``.
+        The rules of the weights at named sites, as in ``trace``.
     """
     start, end = boundaries
     writer, device = stepper(model, attention), batch.inputs.device
@@ -175,7 +175,7 @@ class _Beam:
     def extended(
         self, logits: Float[Tensor, "row output_type"], end: int
     ) -> tuple[_Beam, Int[Tensor, "batch width"]]:
-        """Add a word to every hypothesis; also return which hypothesis each one goes on from."""
+        """Add a word to every hypothesis; also return the hypothesis that each one extends."""
         count, width = self.scores.shape
         logits = logits.unflatten(0, (count, width))
         # The best of all are among the best of each; log-probabilities are needed of these alone.
@@ -193,7 +193,7 @@ class _Beam:
 
 
 def _first_alone(count: int, device: torch.device) -> Float[Tensor, " count"]:
-    """Return 0, -∞, -∞, …: one way to go on."""
+    """Return 0, -∞, -∞, …: a single continuation."""
     alone = torch.full((count,), float("-inf"), dtype=torch.float64, device=device)
     alone[0] = 0
     return alone
@@ -215,7 +215,7 @@ def respond(
     limit
         Most words to write.
     attention
-        What decides the weights at named sites, as in ``trace``.
+        The rules of the weights at named sites, as in ``trace``.
     """
     asked = collate([Example(0, inputs, [0], [0])])
     if boundaries is None:

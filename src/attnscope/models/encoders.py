@@ -1,4 +1,4 @@
-"""How a classifier turns the words of a text into states: what it attends to and reads out.
+"""Encoders of a classifier: from the words of a text to the states that are attended to.
 
 sunlu's models have the words themselves, an affine map of them or an LSTM (§3, §5);
 snell's and tutek's have LSTMs, and tutek's concat and residual models give the words back to the
@@ -45,7 +45,7 @@ class EncoderSpec(Spec):
 
 
 class Encoder(nn.Module, ABC):
-    """What all encoders offer; ``width`` is that of a state."""
+    """An encoder of a text's words; ``width`` is that of a state."""
 
     width: int
 
@@ -164,7 +164,7 @@ class Concat(EncoderSpec):
     encoder: SerializeAsAny[EncoderSpec] = Recurrent(hidden=150)
 
     def build(self, width: int) -> Encoder:
-        """Return the encoder with the words beside its states."""
+        """Return the encoder with the words appended to its states."""
         return _Concat(self.encoder.build(width), width)
 
     @property

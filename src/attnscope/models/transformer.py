@@ -136,7 +136,7 @@ class Transformer(nn.Module):
 
 @dataclass
 class _Run:
-    """What all attention of one forward pass needs, and the sites found so far."""
+    """The inputs that all attention of one forward pass shares, and the sites found so far."""
 
     batch: Batch
     rules: Mapping[str, AttentionRule]

@@ -1,4 +1,4 @@
-"""What else is measured at every evaluation, beside loss and accuracy, and written to the log."""
+"""Metrics that are measured at every evaluation, next to loss and accuracy, and logged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Metric(Spec):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The name of its column in the log, or what the names of its columns start with."""
+        """The name of its column in the log, or the prefix of its columns' names."""
 
     @abstractmethod
     def __call__(

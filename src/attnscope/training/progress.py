@@ -1,4 +1,4 @@
-"""How long work tells how far it is."""
+"""Progress of long work."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 @runtime_checkable
 class Progress(Protocol):
-    """What training calls; the command line shows it, a library user may ignore it."""
+    """Callbacks of training; the command line shows them, a library user may ignore them."""
 
     def begin(self, title: str, units: int, steps: int) -> None:
         """Start a stretch of work of so many units and training steps."""
@@ -19,14 +19,14 @@ class Progress(Protocol):
         """Count a unit."""
 
     def note(self, sentence: str) -> None:
-        """Tell something that does not stop the work."""
+        """Report something that does not stop the work."""
 
     def end(self) -> None:
         """End the stretch of work."""
 
 
 class Silent:
-    """Tells nothing."""
+    """Reports nothing."""
 
     def begin(self, title: str, units: int, steps: int) -> None:
         """Do nothing."""

@@ -39,7 +39,7 @@ class Training(Settings):
     final_scores: tuple[SerializeAsAny[ScoreRule], ...] = Field(
         (), description="kept of the last and of the best weights alone: they take long to read"
     )
-    metrics: tuple[SerializeAsAny[Metric], ...] = Field((), description="logged beside accuracy")
+    metrics: tuple[SerializeAsAny[Metric], ...] = Field((), description="logged next to accuracy")
     best_by: Literal["accuracy", "loss"] = Field("accuracy", description="picks the best weights")
     dtype: Literal["float32", "float64"] = "float32"
     precision: Literal["float32", "tf32"] = Field(

@@ -305,6 +305,20 @@ def test_units_with_dropout_in_a_cuda_graph_have_the_numbers_of_the_cpu(tiny, tm
     have_the_numbers_of_the_cpu(tiny, tmp_path, LABELLED, dropping)
 
 
+@on_a_gpu
+@pytest.mark.parametrize(
+    "model",
+    [
+        Seq2SeqSpec(embedding=5, hidden=4, embeddings="separate", layers=2, dropout=0.4),
+        Seq2SeqSpec(embedding=5, hidden=4, embeddings="separate", cell="gru", directions=2),
+        Seq2SeqSpec(embedding=5, hidden=4, embeddings="separate", heads=3, join="averaged"),
+    ],
+    ids=["lstm-dropout", "gru", "heads"],
+)
+def test_encoder_decoders_in_a_cuda_graph_have_the_numbers_of_the_cpu(tiny, tmp_path, model):
+    have_the_numbers_of_the_cpu(tiny, tmp_path, TEXT, model)
+
+
 def have_the_numbers_of_the_cpu(tiny, tmp_path, source, model):
     units = {
         device: [

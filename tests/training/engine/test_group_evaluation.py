@@ -80,7 +80,7 @@ def test_units_of_two_tasks_are_evaluated_each_on_its_own(group, tmp_path):
 def test_examples_are_run_in_as_many_parts_as_members_and_memory_ask_for(
     group, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(group_evaluation, "POSITIONS", 60)
+    monkeypatch.setattr(group_evaluation, "_GROUP_POSITIONS", 60)
     monkeypatch.setattr(evaluation, "_WIDTH", 64)
     source, model, settings = CASES["translator"]
     assert_evaluated_alike(group(source, model, **settings), tmp_path)

@@ -31,6 +31,8 @@ from attnscope.training.evaluation import (
 from attnscope.training.objective import negative_log_likelihood
 from attnscope.training.unit import Unit
 
+# Input positions that all members read at once: about 2 GB of states.
+_GROUP_POSITIONS = 2**20
 _TENSORS = ("embeddings", "encoder_states", "decoder_states", "query", "logits")
 
 
@@ -99,7 +101,7 @@ def evaluate_group(
         f"model.{name}": tensor.index_select(0, index)
         for name, tensor in (models.parameters | models.buffers).items()
     }
-    room = chunk_rows(source, POSITIONS // len(members))
+    room = chunk_rows(source, min(POSITIONS, _GROUP_POSITIONS // len(members)))
 
     def run(chunk: Batch) -> Stack:
         return vmap(lambda parameters: functional_call(traced, parameters, (chunk,)))(state)
