@@ -8,8 +8,9 @@ from pydantic import ValidationError
 
 from attnscope.training.engine.groups import train_group
 from attnscope.training.imitation import Imitation
-from attnscope.training.loop import repeatable, train_unit
+from attnscope.training.loop import train_unit
 from attnscope.training.registry import read_unit
+from attnscope.training.repeatable import repeatable
 
 
 def test_the_default_precision_is_not_stored_and_tf32_is(tiny):

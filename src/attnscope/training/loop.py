@@ -9,7 +9,6 @@ uninterrupted run.
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,6 +31,7 @@ from attnscope.runs.unit import UnitFolder
 from attnscope.training.evaluation import Evaluated, evaluate, example_arrays, kept_scores
 from attnscope.training.objective import LoadModel, Term, total
 from attnscope.training.optimizer import optimizer_arrays, restore_optimizer
+from attnscope.training.repeatable import repeatable
 from attnscope.training.unit import Unit, best_step, log_column, score_file
 
 Report = Callable[[int], None]
@@ -367,43 +367,3 @@ def _load_weights(model: nn.Module, arrays: Arrays) -> None:
     with torch.no_grad():
         for name, parameter in parameters.items():
             parameter.copy_(torch.from_numpy(arrays[name]))
-
-
-@contextmanager
-def repeatable(device: str, precision: str = "float32") -> Iterator[None]:
-    """Use one CPU thread and deterministic kernels, so that a unit's bytes are reproducible.
-
-    ``precision`` is that of a GPU's products: ``float32`` or ``tf32``.
-    """
-    threads = torch.get_num_threads()
-    mode = torch.get_deterministic_debug_mode()
-    memory: Any = torch.utils.deterministic
-    filling = memory.fill_uninitialized_memory
-    if device == "cuda":
-        # cuBLAS reads this when it is first used; without it its sums are not deterministic.
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.set_num_threads(1)
-    # The same as `torch.use_deterministic_algorithms`, without its import of the compiler (1.4 s).
-    torch.set_deterministic_debug_mode("error")
-    # Nothing here reads memory that it has not written; filling it costs a kernel a tensor.
-    memory.fill_uninitialized_memory = False
-    try:
-        with _tf32_products(precision == "tf32"):
-            yield
-    finally:
-        torch.set_num_threads(threads)
-        torch.set_deterministic_debug_mode(mode)
-        memory.fill_uninitialized_memory = filling
-
-
-@contextmanager
-def _tf32_products(allowed: bool) -> Iterator[None]:
-    libraries: list[Any] = [torch.backends.cuda.matmul, torch.backends.cudnn]
-    before = [library.allow_tf32 for library in libraries]
-    for library in libraries:
-        library.allow_tf32 = allowed
-    try:
-        yield
-    finally:
-        for library, known in zip(libraries, before, strict=True):
-            library.allow_tf32 = known

@@ -20,11 +20,11 @@ from attnscope.training.engine.cuda_graphs import CudaGraphs, RecordedGradients
 from attnscope.training.engine.dropout_masks import DropoutMasks
 from attnscope.training.engine.groups import train_group
 from attnscope.training.engine.vmapped import Gradients, stack, stack_batches
-from attnscope.training.loop import repeatable
 from attnscope.training.masked_lm import MaskedWords
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import AitkenAdam
 from attnscope.training.penalties import SquaredNorm
+from attnscope.training.repeatable import repeatable
 
 SEEDS = (4, 0, 9)
 TERMS = (Likelihood(), SquaredNorm(weight=1e-3))

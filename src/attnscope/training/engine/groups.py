@@ -38,10 +38,10 @@ from attnscope.training.loop import (
     UnitRun,
     model_loader,
     prepare_folder,
-    repeatable,
 )
 from attnscope.training.objective import Term
 from attnscope.training.optimizer import optimizer_arrays, restore_optimizer
+from attnscope.training.repeatable import repeatable
 from attnscope.training.unit import Unit
 
 _LOSSES_HELD = 100  # as many as of a unit by itself
