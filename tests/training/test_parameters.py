@@ -50,7 +50,7 @@ def test_frozen_parts_of_nothing_are_an_error_that_lists_the_parameters(tiny, tm
 
 
 def test_freezing_everything_is_an_error(tiny, tmp_path):
-    with pytest.raises(UsageError, match="nothing is left to train"):
+    with pytest.raises(UsageError, match="no parameter is left to train"):
         train_unit(tiny(frozen=("",)), tmp_path)
 
 
