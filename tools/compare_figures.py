@@ -1,10 +1,11 @@
 """Draw the figures of committed results anew and list how they differ from the committed ones.
 
-    python tools/compare_figures.py results [--keep FOLDER]
+    python tools/compare_figures.py results [--keep FOLDER] [--write]
 
 Each SVG is drawn from its ``result.json`` alone, compared byte by byte, and where bytes differ,
 pixel by pixel. Figures that need the logs of units, which ``results/`` does not have, are named.
-``--keep`` writes both pictures of every figure that differs, to be looked at.
+``--keep`` writes both pictures of every figure that differs, to be looked at; ``--write`` replaces
+the committed ones.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def difference(before: bytes, after: bytes) -> str:
     return f"{np.count_nonzero(apart)} pixels ({share:.2%}), by at most {apart.max()} of 255"
 
 
-def compare(folder: Path, keep: Path | None) -> dict[str, list[str]]:
+def compare(folder: Path, keep: Path | None, write: bool) -> dict[str, list[str]]:
     """Return names of figures by outcome."""
     outcomes: dict[str, list[str]] = {}
 
@@ -123,6 +124,8 @@ def compare(folder: Path, keep: Path | None) -> dict[str, list[str]]:
             found = "" if drawn == known[name] else difference(known[name], drawn)
             kind = "differs" if found else "equal" if drawn == known[name] else "equal pixels"
             note(kind, f"{place}/{name}{': ' if found else ''}{found}")
+            if write and drawn != known[name]:
+                (path.parent / "figures" / f"{name}.svg").write_bytes(drawn)
             if found and keep is not None:
                 target = keep / place
                 target.mkdir(parents=True, exist_ok=True)
@@ -137,8 +140,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    outcomes = compare(given.folder, given.keep)
+    outcomes = compare(given.folder, given.keep, given.write)
     for outcome in ("differs", "missing", "new", "needs logs"):
         for text in outcomes.get(outcome, []):
             print(f"{outcome}: {text}")

@@ -170,13 +170,25 @@ def test_numbers_stay_numbers():
     assert new.pictures == ()
 
 
-def test_the_start_of_arrows_has_no_label():
+def test_points_are_in_the_order_of_drawing_and_rest_on_the_samples():
     rows = [
-        row("input_plane", 0.0, point="origin", word="boundary", number=0, pc=pc) for pc in (1, 2)
+        row("input_plane", 0.5, point=point, word=word, number=0, pc=pc).model_copy(update={"n": 1})
+        for point, word in (("state", "run"), ("origin", ""), ("component", "run"))
+        for pc in (1, 2)
     ]
-    [plane] = converted("aitken/fig2", *rows).pictures
+    _, [plane] = with_pictures("aitken/fig3", rows, samples=1000)
     assert isinstance(plane, Plane)
-    assert plane.points == (Point("", "origin", 0.0, 0.0),)
+    assert [tuple(point[:2]) for point in plane.points] == [
+        ("origin", "origin"),
+        ("run", "component"),
+        ("run", "state"),
+    ]
+    assert plane.n == 1000
+
+
+def test_a_number_that_has_another_name_now_gets_it():
+    [new] = converted("aitken/fig3", row("explained", 0.5, of="temporal", pcs=2)).measurements
+    assert (new.name, new.axes) == ("explained_variance", {"of": "temporal", "axes": 2})
 
 
 @pytest.fixture

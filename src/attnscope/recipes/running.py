@@ -19,7 +19,6 @@ from attnscope.runs.environment import environment
 from attnscope.runs.files import refuse_links
 from attnscope.runs.measures import check_declared
 from attnscope.runs.result import Measurement, Result, read_result
-from attnscope.runs.schema1 import with_pictures
 from attnscope.runs.spec import Settings, read_settings, usage_errors
 from attnscope.runs.workspace import workspace_of
 from attnscope.training.engine.workers import Workers
@@ -111,8 +110,7 @@ def run(
     )
     measures = measures_of(entry.name, module)
     if measures is not None:
-        numbers, pictures = with_pictures(result.recipe, result.measurements)
-        check_declared(measures, (*numbers, *pictures, *result.pictures), entry.name)
+        check_declared(measures, records, entry.name)
     folder = workspace / result.place
     refuse_links(folder, workspace)
     result.write(folder)

@@ -154,7 +154,8 @@ def _converted(result: Result, path: Path) -> Result:
         stacklevel=3,
     )
     try:
-        numbers, pictures = with_pictures(result.recipe, result.measurements)
+        samples = int(result.config.get("samples", 1))
+        numbers, pictures = with_pictures(result.recipe, result.measurements, samples)
     except (LookupError, TypeError, ValueError) as error:
         raise WorkspaceError(
             f"{path} has schema 1 and a picture that cannot be read ({error!r}); run its recipe "

@@ -43,9 +43,16 @@ _DIGITS = 4  # of coordinates in a plane of principal components
 
 
 def with_pictures(
-    recipe: str, measurements: Rows
+    recipe: str, measurements: Rows, samples: int = 1
 ) -> tuple[tuple[Measurement, ...], tuple[AnyPicture, ...]]:
-    """Return the measurements that are numbers, and the pictures that the others make."""
+    """Return the measurements that are numbers, and the pictures that the others make.
+
+    Parameters
+    ----------
+    samples
+        The number of sequences that aitken's pictures come from, which some did not store.
+    """
+    measurements = [_renamed(row) for row in measurements]
     grouped: dict[tuple[Any, ...], list[Measurement]] = {}
     numbers = []
     for row in measurements:
@@ -54,8 +61,25 @@ def with_pictures(
             numbers.append(row)
         else:
             grouped.setdefault(key, []).append(row)
-    made = [maker(rows, measurements) for (maker, *_), rows in grouped.items()]
-    return tuple(numbers), tuple(picture for picture in made if picture is not None)
+    made = []
+    for (maker, *_), rows in grouped.items():
+        picture = maker(rows, measurements)
+        if picture is not None and recipe in _SAMPLED and picture.n == 1:
+            picture = picture.model_copy(update={"n": samples})
+        if picture is not None:
+            made.append(picture)
+    return tuple(numbers), tuple(made)
+
+
+_SAMPLED = ("aitken/fig3", "aitken/fig4", "aitken/fig6", "aitken/beyond")
+
+
+def _renamed(row: Measurement) -> Measurement:
+    """Return the variance that axes explain under the one name it has now."""
+    if row.name != "explained":
+        return row
+    axes = {"axes" if key == "pcs" else key: value for key, value in row.axes.items()}
+    return row.model_copy(update={"name": "explained_variance", "axes": axes})
 
 
 def _group(recipe: str, row: Measurement) -> tuple[Any, ...] | None:
@@ -113,6 +137,8 @@ def _curve_of(axis: str) -> Callable[[Rows, Rows], AnyPicture | None]:
     return made
 
 
+# Points that are drawn first, by group.
+_DRAWN = {"origin": 0, "component": 1, "readout": 2}
 _COMPONENT_AXES = ("pc", "word", "point", "side", "step", "number")
 
 
@@ -122,7 +148,7 @@ def _components(rows: Rows, _: Rows) -> Plane | None:
     for row in rows:
         step = row.axes.get("step", "")
         group = str(row.axes.get("point", row.axes.get("side", "")))
-        label = "" if group == "origin" else str(row.axes.get("word", step))
+        label = group if group == "origin" else str(row.axes.get("word", step))
         point = label, group, row.axes.get("number", step)
         if row.value is not None:
             places.setdefault(point, {})[int(row.axes["pc"])] = round(row.value, _DIGITS)
@@ -131,6 +157,7 @@ def _components(rows: Rows, _: Rows) -> Plane | None:
         for (label, group, _), place in places.items()
         if len(place) == 2
     ]
+    points.sort(key=lambda point: _DRAWN.get(point.group, len(_DRAWN)))
     joined = "step" in rows[0].axes
     fields = _record(rows, *_COMPONENT_AXES)
     return Plane(**fields, x="PC 1", y="PC 2", points=tuple(points), joined=joined)

@@ -211,7 +211,10 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     shown = datasets(result.select("term_share"))
     shares = [_terms(result, dataset, form) for dataset in shown for form in FORMS]
     temporal = [_temporal(result, dataset) for dataset in shown]
-    planes = result.select_pictures(Plane, "temporal_path")
+    # A row of panels for each data set.
+    planes = [
+        plane for name in shown for plane in result.select_pictures(Plane, "temporal_path", name)
+    ]
     paths = [
         path_panel(plane, f"{dataset_name(plane.dataset)}: {_label(plane)}") for plane in planes
     ]
