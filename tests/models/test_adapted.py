@@ -265,3 +265,14 @@ def test_a_stochastic_pass_that_cannot_be_reproduced_is_refused():
 
     with pytest.raises(MissingCapability, match="is not the model's own"):
         adapt(Noisy(), example=LABELLED)
+
+
+def test_a_plain_module_is_told_to_be_adapted():
+    import inspect
+
+    from attnscope.scores.attention import Attention
+    from attnscope.scores.score import read_scores
+
+    plain = inspect.unwrap(read_scores)  # Types, enforced in tests, would object first.
+    with pytest.raises(UsageError, match=r"Additive cannot be traced: .* attnscope\.adapt"):
+        plain([Attention()], Additive(), LABELLED)

@@ -72,3 +72,11 @@ def test_a_result_of_the_old_schema_is_shown_with_a_notice(workspace):
     found = find_contents([workspace])
     assert len(found.results) == 1
     assert [notice for notice in found.notices if "old schema 1" in notice]
+
+
+def test_a_report_of_a_folder_without_results_is_one_sentence(tmp_path):
+    from attnscope import write_report
+
+    with pytest.raises(WorkspaceError, match="There is no result and no unit in"):
+        write_report(tmp_path, tmp_path / "report.html")
+    assert not (tmp_path / "report.html").exists()

@@ -239,3 +239,10 @@ def test_a_translator_is_audited_on_parallel_text(tmp_path):
     assert done.result.config["site"] == "cross.2"
     [best] = done.result.select("gold_best_head")
     assert str(best.axes["site"]).startswith("cross.")
+
+
+def test_a_hugging_face_folder_is_no_unit(bert_folder):
+    from attnscope import load
+
+    with pytest.raises(UsageError, match=r"a model of Hugging Face: use attnscope\.adapt"):
+        load(bert_folder)

@@ -20,6 +20,7 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
+from attnscope.errors import WorkspaceError
 from attnscope.figures.save import figures_available
 from attnscope.report.payload import Request, payload
 from attnscope.runs.atomic import write_bytes
@@ -79,8 +80,11 @@ def write_report(
     Path
         The file.
     """
-    path = Path(out)
-    write_bytes(path, html(payload(request_of(folders, examples, count, sentences))).encode())
+    path, request = Path(out), request_of(folders, examples, count, sentences)
+    shown = payload(request)
+    if not shown["runs"] and not shown["scenes"]:
+        raise WorkspaceError(" ".join(shown["notices"]))
+    write_bytes(path, html(shown).encode())
     return path
 
 

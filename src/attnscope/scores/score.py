@@ -184,6 +184,9 @@ def read_scores(
     rules, attention
         As in `read_score`.
     """
+    if not hasattr(model, "trace"):
+        kind = type(model).__name__
+        raise UsageError(f"{kind} cannot be traced: make it measurable with attnscope.adapt first.")
     scores: list[Score] = []
     shared: Trace | None = None
     for rule in rules:
