@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import torch
-from copying import TASKS
+from copying import HIDDEN, TASKS
 
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.training.engine.groups import train_group
@@ -24,6 +24,7 @@ from attnscope.training.unit import Training, Unit, every
 
 PROMISED = 8.0
 STEPS, ALONE = 40, 6
+MODELS = {"cpu": [(3, 1), (2, 3)], "cuda": [(48, 1), (20, 8)]}  # how many, and their heads
 
 
 def units(count: int, heads: int, options: argparse.Namespace) -> list[Unit]:
@@ -69,10 +70,10 @@ def main() -> int:
     """Print the ratio and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--hidden", type=int, default=256)
     options = parser.parse_args()
+    options.hidden = HIDDEN[options.device]
     torch.set_num_threads(1)
-    found = [ratio(count, heads, options) for count, heads in ((48, 1), (20, 8))]
+    found = [ratio(count, heads, options) for count, heads in MODELS[options.device]]
     told = f"at least {PROMISED:.0f}" if options.device == "cuda" else "no promise"
     print(f"heads: {', '.join(f'{times:.1f}x' for times in found)} ({told})")
     return 0 if options.device == "cpu" or min(found) >= PROMISED else 1

@@ -21,13 +21,15 @@ from attnscope.training.unit import Training, Unit
 
 PROMISED = 1.5
 SEEDS = 5
+# On a GPU, most shapes of a batch are recorded in the first steps.
+STEPS, BATCH = {"cpu": 3, "cuda": 400}, {"cpu": 4, "cuda": 64}
 
 
 def seeds(count: int, options: argparse.Namespace) -> list[Unit]:
     """Return translators of several seeds."""
     training = Training(
-        steps=options.steps,
-        batch_size=options.batch_size,
+        steps=STEPS[options.device],
+        batch_size=BATCH[options.device],
         evaluate_at=(),
         examples=1,
         stored=1,
@@ -42,9 +44,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--precision", choices=["float32", "tf32"], default="float32")
-    parser.add_argument("--batch-size", type=int, default=64)
-    # Most shapes of a batch are recorded in the first steps.
-    parser.add_argument("--steps", type=int, default=400)
     options = parser.parse_args()
     milliseconds = {}
     for count in (1, SEEDS):
