@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --disable-pip-version-check -q -c constra
 
 SHELL  := bash
 
-.PHONY: help demo test test-report test-recipes lint format benchmarks reproduction clean
+.PHONY: help demo test test-report test-recipes lint format attack benchmarks reproduction clean
 
 help:
 	@echo "make demo          first experiment: set up, run snell/fig3 --quick, draw its figure"
@@ -16,6 +16,7 @@ help:
 	@echo "make test-recipes  every recipe with --quick"
 	@echo "make lint          linting, formatting and types, checked"
 	@echo "make format        formatting and simple linting, repaired"
+	@echo "make attack        damaged inputs, edited results and kills, many of each; docs/reliability.md"
 	@echo "make benchmarks    every ratio under benchmarks/"
 	@echo "make reproduction  docs/reproduction.md and results/claims.json, made from results/"
 	@echo "make clean         remove the environment, caches and builds (never runs/)"
@@ -54,6 +55,9 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+attack: $(VENV)/.installed-dev
+	$(BIN)/python tests/reliability/attack.py
+
 benchmarks: $(VENV)/.installed-dev
 	@set -e; for script in benchmarks/*.py; do echo "$$script"; $(BIN)/python "$$script"; done
 
@@ -73,7 +77,14 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -e '.[dev]'
 	@touch $(VENV)/.installed $@
 
+# An environment whose making was interrupted has a python and no pip: it is made again.
+ifneq ($(wildcard $(BIN)/python),)
+ifneq ($(shell $(BIN)/python -m pip --version >/dev/null 2>&1 && echo sound),sound)
+.PHONY: $(BIN)/python
+endif
+endif
+
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "attnscope needs Python 3.11 or newer; choose one with: make PYTHON=/path/to/python"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --clear $(VENV)

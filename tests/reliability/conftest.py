@@ -21,6 +21,8 @@ from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.training.unit import Training, Unit
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 WARM = Path(__file__).with_name("warm.py")
 
 # A recipe that runs in a moment.

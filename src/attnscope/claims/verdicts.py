@@ -19,6 +19,7 @@ from attnscope.claims.papers import PAPERS
 from attnscope.claims.pool import Decision, Pool, undecided
 from attnscope.claims.published import published
 from attnscope.claims.table import NotMeasured
+from attnscope.errors import AttnscopeError
 from attnscope.runs.result import Measurement, Result
 
 Predicate = Callable[[Pool], Decision]
@@ -135,11 +136,26 @@ def _judge(entry: CatalogueEntry, rule: Predicate | None, results: list[Result])
     )
 
 
+# What a rule raises on results that are partial, of another version, or were edited.
+_UNFIT = (
+    AttnscopeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    AttributeError,
+    AssertionError,
+)
+
+
 def _decided(rule: Predicate, pool: Pool) -> Decision:
     try:
         return rule(pool)
     except NotMeasured as missing:
         return undecided(f"{missing} was not measured")
+    except _UNFIT as error:
+        reason = " ".join(str(error).split())[:120]
+        return undecided(f"the results lack what the rule needs ({type(error).__name__}: {reason})")
 
 
 def plain_evidence(evidence: Any) -> Any:
@@ -153,7 +169,7 @@ def plain_evidence(evidence: Any) -> Any:
     if isinstance(evidence, Measurement):
         return _measurement(evidence)
     # JSON has no NaN: an end that cannot be had is null, as in a result.
-    return None if isinstance(evidence, float) and math.isnan(evidence) else evidence
+    return None if isinstance(evidence, float) and not math.isfinite(evidence) else evidence
 
 
 def _measurement(row: Measurement) -> dict[str, Any]:

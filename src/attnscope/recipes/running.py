@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +13,7 @@ import torch
 
 from attnscope.errors import UsageError, WorkspaceError
 from attnscope.figures.save import figures_available, save
-from attnscope.recipes.recipe import Lab, module_of, read_logged
+from attnscope.recipes.recipe import Charts, Lab, Logged, module_of, read_logged
 from attnscope.recipes.registry import Entry, find, find_known, measures_of
 from attnscope.runs.environment import environment
 from attnscope.runs.files import refuse_links
@@ -134,10 +134,23 @@ def draw(folder: str | Path) -> tuple[tuple[Path, ...], str | None]:
     if notice:
         return (), notice
     workspace = workspace_of(folder, result)
-    charts = module_of(find_known(result.recipe)).draw(result, read_logged(workspace, result))
+    charts, notice = charts_of(result, read_logged(workspace, result))
     refuse_links(folder / "figures", folder)
     paths = [save(chart, folder / "figures", name) for name, chart in charts.items()]
-    return tuple(path for group in paths for path in group), None
+    return tuple(path for group in paths for path in group), notice
+
+
+def charts_of(result: Result, units: Sequence[Logged]) -> tuple[Charts, str | None]:
+    """Return the figures of a result by name; or none, and why, where it lacks what they show."""
+    module = module_of(find_known(result.recipe))
+    try:
+        return module.draw(result, units), None
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        reason = " ".join(str(error).split())[:120]
+        return {}, (
+            f"No figure of {result.place} is drawn: its result lacks what they show "
+            f"({type(error).__name__}: {reason})."
+        )
 
 
 def choose_device(device: str) -> Literal["cpu", "cuda"]:
