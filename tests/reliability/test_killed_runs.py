@@ -78,7 +78,9 @@ def test_every_kind_of_change_to_a_file_is_among_the_moments(small):
 def test_kill_at_every_write_leaves_complete_files_and_a_run_that_goes_on(
     small, contents, tmp_path, part
 ):
-    for at in range(part, len(small.moments), 4):
+    # What the next sync would bring to the disk is there already for those who are left.
+    writes = [at for at, name in enumerate(small.moments) if name != "fsync"]
+    for at in writes[part::4]:
         workspace = tmp_path / str(at)
         workspace.mkdir()
         small.kill(workspace, at)
