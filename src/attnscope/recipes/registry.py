@@ -193,7 +193,7 @@ def measures_of(recipe: str, module: Any = None) -> Measures | None:
 def paper_measures(paper: str) -> Measures | None:
     """Return the names that a paper's recipes measure, or None for another name."""
     # A stored result may name anything as its paper.
-    if paper not in PAPERS:
+    if paper not in {entry.name.partition("/")[0] for entry in _of_papers()}:
         return None
     table = files("attnscope.recipes").joinpath(paper, "measures.csv")
     if not table.is_file():
