@@ -3,7 +3,8 @@
 ``draw`` lists mutations of lines that occur exactly once in a tree; ``keep`` leaves those whose
 line occurs once in another tree too, so that one list applies before and after a restructuring.
 ``check`` applies each to a copy of a tree and runs the tests that may notice it: those of the
-mutated module, of its folder, and those that import it. A mutation is caught when a test fails.
+mutated module, of its folder, and those that import it. A mutation is caught when a test fails that
+passes without it.
 
     python tools/mutations.py draw OLD > drawn.csv
     python tools/mutations.py keep drawn.csv NEW > tools/mutations.csv
@@ -174,49 +175,55 @@ def tests_for(tree: Path, module: Path) -> list[str]:
     return [str(path.relative_to(tree)) for path in ordered]
 
 
-def _failures(tree: Path, files: list[str], known: list[str]) -> set[str]:
-    """Return the ids of the tests that fail first, without those that are known to fail."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=no"]
-    command += [f"--deselect={test}" for test in known]
-    path = os.pathsep.join([str(tree / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
-    try:
-        done = subprocess.run(
-            [*command, "-rfE", *files],
-            cwd=tree,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-        )
-    except subprocess.TimeoutExpired:
-        return {"(hangs)"}
-    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
-    return set(failed) or ({"(crashes)"} if done.returncode else set())
+class Tests:
+    """Runs the tests of copies of one tree; those that fail without a mutation are left out."""
+
+    def __init__(self, pristine: Path) -> None:
+        self.pristine = pristine
+        self.passing: set[str] = set()
+        self.failing: set[str] = set()
+
+    def catching(self, tree: Path, files: list[str]) -> str:
+        """Return a test that fails in a tree and passes in the pristine one, or ""."""
+        while True:
+            failed = self._first_failure(tree, files, self.failing)
+            if not failed or failed.startswith("(") or failed in self.passing:
+                return failed
+            alone = self._first_failure(self.pristine, [failed], set())
+            (self.failing if alone else self.passing).add(failed)
+
+    @staticmethod
+    def _first_failure(tree: Path, tests: list[str], left_out: set[str]) -> str:
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=no"]
+        command += ["-rfE", *(f"--deselect={test}" for test in left_out)]
+        command += [test for test in tests if test not in left_out]
+        path = os.pathsep.join([str(tree / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
+        environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+        try:
+            done = subprocess.run(
+                command, cwd=tree, env=environment, capture_output=True, text=True, timeout=SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            return "(hangs)"
+        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
+        if failed:
+            return failed[1]
+        # Exit code 5: every test was left out.
+        return "" if done.returncode in (0, 5) else "(crashes)"
 
 
-def check(
-    tree: Path, rows: list[dict[str, str]], jobs: int, known: list[str]
-) -> Iterator[dict[str, str]]:
-    """Yield for each mutation the test that catches it, or "" where none does.
-
-    ``known`` are tests that fail without any mutation, for want of a browser, say.
-    """
+def check(tree: Path, rows: list[dict[str, str]], jobs: int) -> Iterator[dict[str, str]]:
+    """Yield for each mutation the test that catches it, or "" where none does."""
     copies: Queue[Path] = Queue()
     with tempfile.TemporaryDirectory() as scratch:
-        for number in range(jobs):
-            copy = Path(scratch) / str(number)
-            for part in ("src", "tests", "examples", "docs", "tools", "results"):
-                if (tree / part).exists():
-                    shutil.copytree(tree / part, copy / part)
-            for name in ("pyproject.toml", "README.md", "CONTRIBUTING.md", "Makefile"):
-                shutil.copy(tree / name, copy / name)
-            copies.put(copy)
+        for number in range(jobs + 1):
+            copies.put(_copy(tree, Path(scratch) / str(number)))
+        tests = Tests(copies.get())
 
         def one(row: dict[str, str]) -> dict[str, str]:
             copy = copies.get()
             try:
-                return {**row, "caught": _caught(copy, row, known)}
+                return {**row, "caught": _caught(copy, row, tests)}
             finally:
                 copies.put(copy)
 
@@ -224,7 +231,16 @@ def check(
             yield from pool.map(one, rows)
 
 
-def _caught(copy: Path, row: dict[str, str], known: list[str]) -> str:
+def _copy(tree: Path, to: Path) -> Path:
+    for part in ("src", "tests", "examples", "docs", "tools"):
+        if (tree / part).exists():
+            shutil.copytree(tree / part, to / part)
+    for name in ("pyproject.toml", "README.md", "CONTRIBUTING.md", "Makefile"):
+        shutil.copy(tree / name, to / name)
+    return to
+
+
+def _caught(copy: Path, row: dict[str, str], tests: Tests) -> str:
     for module in _modules(copy):
         source = module.read_text(encoding="utf-8")
         stripped = [line.strip() for line in source.splitlines()]
@@ -238,10 +254,9 @@ def _caught(copy: Path, row: dict[str, str], known: list[str]) -> str:
     files = tests_for(copy, module)
     module.write_text("".join(lines), encoding="utf-8")
     try:
-        failed = _failures(copy, [file for file in files if file not in known], known)
+        return tests.catching(copy, files)
     finally:
         module.write_text(source, encoding="utf-8")
-    return min(failed, default="")
 
 
 def main() -> None:
@@ -258,7 +273,6 @@ def main() -> None:
     checking.add_argument("list", type=Path)
     checking.add_argument("--jobs", type=int, default=2)
     checking.add_argument("--only", default="", help="ids, as 0-49 or 3,7")
-    checking.add_argument("--known", type=Path, help="ids of tests that fail anyway, one a line")
     comparing = commands.add_parser("compare")
     comparing.add_argument("before", type=Path)
     comparing.add_argument("after", type=Path)
@@ -269,8 +283,7 @@ def main() -> None:
         _write(keep(_read(given.list), given.tree), FIELDS)
     elif given.command == "check":
         rows = [row for row in _read(given.list) if _wanted(int(row["id"]), given.only)]
-        known = given.known.read_text(encoding="utf-8").split() if given.known else []
-        _write(check(given.tree.resolve(), rows, given.jobs, known), [*FIELDS, "caught"])
+        _write(check(given.tree.resolve(), rows, given.jobs), [*FIELDS, "caught"])
     else:
         _compare(_read(given.before), _read(given.after))
 
