@@ -13,6 +13,7 @@ from attnscope.data.grammar import sentiment_corpus, translation_corpus
 from attnscope.data.tokenised import TokenisedBatch, Tokeniser
 from attnscope.errors import UsageError
 from attnscope.models.adapter import adapt
+from attnscope.recipes.audit import replaceable
 from attnscope.recipes.audit.running import audit
 from attnscope.recipes.audit.texts import Texts
 
@@ -123,8 +124,9 @@ def test_a_folder_is_adapted_with_its_tokeniser(bert_folder):
     assert batch.inputs[:, 0].eq(2).all()  # [CLS]
 
 
-def test_a_folder_is_audited_from_end_to_end(bert_folder, tmp_path):
-    texts = Texts("reviews", "all", tuple(TEXTS[:40]), labels=tuple(LABELS[:40]))
+def test_a_folder_is_audited_from_end_to_end(bert_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(replaceable, "_STEPS", 3)  # the search itself is tested elsewhere
+    texts = Texts("reviews", "all", tuple(TEXTS[:32]), labels=tuple(LABELS[:32]))
     done = audit(bert_folder, texts, out=tmp_path)
     assert done.result.config["site"] == "encoder.2.self"
     assert done.folder.name.startswith("tiny-bert-reviews-")

@@ -87,7 +87,7 @@ def faithfulness(
     example, position = asked(batch, words)
     merged = _merged(score)[example, position]
     groups = word_groups(batch)[example]
-    counts = groups.amax(1) + 1
+    counts = (merged > -torch.inf).sum(-1)
     examples = same_examples(batch, example)
     filler = int(getattr(model, "filler", 0))
     own = _probability(model, examples, position)
@@ -130,8 +130,13 @@ def _merged(score: Score) -> Float[Tensor, "batch out word"]:
     batch = score.batch
     steps = torch.arange(batch.targets.shape[1], device=batch.targets.device)
     outputs = steps.expand_as(batch.targets).masked_fill(~batch.target_mask, -1)
-    merged = merge_words(score, word_groups(batch), outputs)
-    return merged.values.masked_fill(~merged.mask, -torch.inf)
+    groups = word_groups(batch)
+    merged = merge_words(score, groups, outputs)
+    # A word counts for an output if the score speaks of one of its pieces there: of a language
+    # model's words only those that were written before.
+    members = groups[..., None] == torch.arange(merged.values.shape[-1], device=groups.device)
+    spoken_of = (score.mask.float() @ members.float()) > 0
+    return merged.values.masked_fill(~spoken_of, -torch.inf)
 
 
 def _top(

@@ -44,7 +44,7 @@ def measure(subject: Subject) -> list[Record]:
 
 def _random(subject: Subject, seed: int) -> list[Score]:
     return [
-        subject._words(random_score(part, 100 + subject.seed + seed)) for _, part in subject.parts
+        subject.of_words(random_score(part, 100 + subject.seed + seed)) for _, part in subject.parts
     ]
 
 

@@ -85,13 +85,20 @@ def _best_head(subject: Subject) -> list[Record]:
             continue
         for head in range(place.heads):
             rule = Attention(site=place.name, heads=head)
-            scores = [subject._words(read_score(rule, subject.model, p)) for _, p in subject.parts]
+            scores = [
+                subject.of_words(read_score(rule, subject.model, p)) for _, p in subject.parts
+            ]
             errors[place.name, head] = _error(subject, scores, 0)
     if not errors:
         return []
     site, head = min(errors, key=lambda key: float(np.nanmean(errors[key][first])))
     axes: dict[str, Label] = {"site": site, "head": head + 1}
     return [subject.mean("gold_best_head", errors[site, head][~first], axes)]
+
+
+def _read(subject: Subject, rule: Attention) -> list[Score]:
+    read = (read_score(rule, subject.model, part) for _, part in subject.parts)
+    return [subject.of_words(score) for score in read]
 
 
 def _chance(score: Score) -> Score:

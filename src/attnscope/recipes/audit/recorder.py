@@ -111,7 +111,7 @@ class Recorder:
 
     def _read(self, name: str) -> Score:
         rule = self._subject.rules[name]
-        return self._subject._words(read_score(rule, self.model, self._subject.batch))
+        return self._subject.of_words(read_score(rule, self.model, self._subject.batch))
 
     def curves(self) -> list[Curve]:
         """Return entropy, and the agreement of each recorded step with the last one."""

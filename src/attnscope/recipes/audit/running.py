@@ -184,7 +184,7 @@ def _in_memory(subject: Subject, measure: Callable[[Subject], list[Record]]) -> 
                 raise
         subject.positions //= 2
         subject.__dict__.pop("parts", None)
-        subject._scores.clear()
+        subject.stored.clear()
         note = f"Memory ran out: batches were cut to {subject.positions} positions."
         subject.notices = (*subject.notices, note)
 

@@ -19,7 +19,7 @@ from attnscope.runs.tensors import load_arrays, save_arrays
 def save_scores(folder: Path, subject: Subject) -> None:
     """Write the scores that were read, and the words of their examples."""
     examples: dict[str, Any] = {}
-    for name, scores in subject._scores.items():
+    for name, scores in subject.stored.items():
         arrays: dict[str, np.ndarray] = {}
         for score in scores:
             values = score.values.masked_fill(~score.mask, float("nan")).float().cpu().numpy()

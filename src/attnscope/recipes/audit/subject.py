@@ -62,7 +62,7 @@ class Subject:
     notices: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self._scores: dict[str, list[Score]] = {}
+        self.stored: dict[str, list[Score]] = {}
 
     @property
     def site(self) -> str:
@@ -127,13 +127,16 @@ class Subject:
 
     def scores(self, name: str) -> list[Score]:
         """Return a score on every part, of words alone; read at the first call."""
-        if name not in self._scores:
-            read = [self._words(read_score(self.rules[name], self.model, p)) for _, p in self.parts]
-            self._scores[name] = read
-        return self._scores[name]
+        if name not in self.stored:
+            read = [
+                self.of_words(read_score(self.rules[name], self.model, p)) for _, p in self.parts
+            ]
+            self.stored[name] = read
+        return self.stored[name]
 
     @staticmethod
-    def _words(score: Score) -> Score:
+    def of_words(score: Score) -> Score:
+        """Return a score without special pieces, and without a graph."""
         words = word_positions(score.batch)
         mask = score.input_mask & (words if score.input_mask.ndim == 2 else words[:, None])
         values = score.values.detach().nan_to_num(0.0)
