@@ -300,8 +300,8 @@ Every input that somebody else may have written is damaged in every way that
 What must come of it: one sentence that names the file, or the input is still sound and is accepted
 rightly. A traceback, a hang, or something read that is not what was written (wrong) is a defect.
 
-`make attack` tries 8 draws of each damage, 50,000 edited results and 1,000 kills; CI one draw of each
-(972 damaged inputs) and 5,000 edited results.
+`make attack` tries 8 draws of each damage, 50,000 edited results and 1,000 kills; CI one draw of
+each (972 damaged inputs) and 5,000 edited results.
 
 """
 
