@@ -7,11 +7,12 @@ PIP    := $(BIN)/python -m pip install --disable-pip-version-check -q -c constra
 
 SHELL  := bash
 
-.PHONY: help demo test test-report test-recipes lint format attack benchmarks reproduction clean
+.PHONY: help demo test test-reliability test-report test-recipes lint format attack benchmarks reproduction clean
 
 help:
 	@echo "make demo          first experiment: set up, run snell/fig3 --quick, draw its figure"
 	@echo "make test          the whole test suite"
+	@echo "make test-reliability  killed runs, damaged inputs, edited results: a few minutes of each"
 	@echo "make test-report   the report of results/ in a browser: its size, and how soon it opens"
 	@echo "make test-recipes  every recipe with --quick"
 	@echo "make lint          linting, formatting and types, checked"
@@ -22,15 +23,19 @@ help:
 	@echo "make clean         remove the environment, caches and builds (never runs/)"
 
 # One thread per process: the tests and the recipes spread over processes instead.
-test test-recipes: export OMP_NUM_THREADS := 1
-test test-recipes: export OPENBLAS_NUM_THREADS := 1
+test test-reliability test-recipes: export OMP_NUM_THREADS := 1
+test test-reliability test-recipes: export OPENBLAS_NUM_THREADS := 1
 
 demo: $(VENV)/.installed
 	$(BIN)/attnscope run snell/fig3 --quick
 
 # A file goes to one process: what its tests share, such as a run of every recipe, is made once.
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile -q --ignore=tests/browser/test_reference.py
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q \
+	  --ignore=tests/browser/test_reference.py --ignore=tests/reliability
+
+test-reliability: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n 2 --dist loadfile -q tests/reliability
 
 test-report: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -s tests/browser/test_reference.py

@@ -9,7 +9,7 @@ import pytest
 
 from attnscope.errors import AttnscopeError, UsageError, WorkspaceError
 from attnscope.recipes.running import draw, run
-from attnscope.report.folders import look
+from attnscope.report.folders import find_contents
 from attnscope.report.page import request_of
 from attnscope.report.payload import payload
 from attnscope.runs.result import Measurement, Result
@@ -63,7 +63,7 @@ def test_recipe_with_more_slashes_takes_no_units_from_further_up(tmp_path, name)
     shutil.copytree(demo_folder(), tmp_path / "units" / "demo")
     place = tmp_path / "deep" / "runs" / "snell" / "fig3"
     result(recipe=name, units=("demo",)).write(place)
-    assert look([place]).units == []
+    assert find_contents([place]).units == []
     with pytest.raises(AttnscopeError):
         draw(place)
 
@@ -72,7 +72,7 @@ def test_unit_listed_with_a_path_is_not_read(tmp_path):
     shutil.copytree(demo_folder(), tmp_path / "elsewhere")
     place = tmp_path / "runs" / "snell" / "fig3"
     result(units=("../../elsewhere", str(tmp_path / "elsewhere"))).write(place)
-    assert look([place]).units == []
+    assert find_contents([place]).units == []
     with pytest.raises(WorkspaceError, match="outside"):
         draw(place)
 
