@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from attnscope.analysis.fragility import Fragility, compute_fragility, fragility_intervals
+from attnscope.analysis.fragility import (
+    Fragility,
+    compute_fragility,
+    difference_intervals,
+    extra_drops,
+    fragility_intervals,
+)
 from attnscope.analysis.replaced_attention import labelled_traces, outputs_under
 from attnscope.data.batch import Example, collate
 from attnscope.errors import MissingCapability, UsageError
@@ -120,3 +126,24 @@ def test_what_cannot_be_read_is_one_sentence(given, reviews):
     sentences = collate([Example(0, [1, 2], [0, 1], [1, 1])])
     with pytest.raises(UsageError, match="A label per example"):
         list(labelled_traces(given(*arguments), sentences))
+
+
+def _answers(trained: list[int], uniform: list[int]) -> Fragility:
+    """Predictions on four texts of labels 0, 1, 0, 1."""
+    both = {"trained": trained, "uniform": uniform}
+    probabilities = {name: torch.eye(2)[torch.tensor([said])] for name, said in both.items()}
+    return Fragility(torch.arange(4), torch.tensor([0, 1, 0, 1]), probabilities)
+
+
+def test_a_model_is_compared_with_another_seed_by_seed():
+    right, wrong, one = [0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 0]  # F1 of 1, 0 and 2/3
+    own = [_answers(right, wrong), _answers(right, one)]
+    base = [_answers(right, one), _answers(one, one)]
+    assert own[1].metric("uniform") == pytest.approx(2 / 3)
+    assert extra_drops(own, base, "uniform") == pytest.approx([1 - 1 / 3, 1 / 3])
+    found = difference_intervals(own, base, rng=np.random.default_rng(0))
+    assert found["f1"].value == pytest.approx((0 + 1 / 3) / 2)
+    assert found["accuracy"].value == pytest.approx((0 + 1 / 4) / 2)
+    other = Fragility(torch.arange(4) + 1, own[0].labels, own[0].probabilities)
+    with pytest.raises(UsageError, match="not measured on the same examples"):
+        difference_intervals(own, [other, other], rng=np.random.default_rng(0))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
 import torch
 
-from attnscope.analysis.imitation import compare_with_base
+from attnscope.analysis.imitation import compare_with_base, curve_gap
 from attnscope.theory.divergence import jensen_shannon, total_variation
 
 
@@ -29,3 +32,11 @@ def test_a_model_compared_with_itself_is_nowhere_apart(classifier, reviews):
     found = compare_with_base(classifier(), classifier(), reviews)
     assert not found.distance.any()
     assert not found.divergence.any()
+
+
+def test_two_curves_are_compared_where_both_are():
+    flat = [(0.0, 0.5), (1.0, 0.5)]
+    rising = [(0.6, 0.6), (0.2, 0.2), (0.4, 0.4)]  # in any order
+    assert curve_gap(flat, rising) == pytest.approx(0.5 - 0.4)
+    assert curve_gap(rising, flat) == pytest.approx(0.4 - 0.5)
+    assert math.isnan(curve_gap(flat, [(2.0, 0.1), (3.0, 0.1)]))

@@ -18,11 +18,14 @@ from attnscope.analysis.information import (
     label_information,
     most_frequent,
     mutual_information,
+    mutual_informations,
     occurrences,
+    training_part,
     unigram_sample,
     word_counts,
 )
 from attnscope.data.batch import Example, collate
+from attnscope.data.corpus import GrammarSentiment
 from attnscope.errors import UsageError
 
 
@@ -160,3 +163,23 @@ def test_clustering_takes_one_thread_whatever_there_are(monkeypatch: pytest.Monk
         cluster_labels(blobs(np.arange(20) % 2), 2, 10, 0)
     assert seen
     assert set(seen) == {1}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_several_representations_have_the_information_of_each(jobs: int):
+    stream = np.random.default_rng(3)
+    labels = stream.integers(5, size=(3, 200))
+    inputs, *states = (blobs(part) for part in labels)
+    found = mutual_informations(inputs, states, clusters=5, seed=4, jobs=jobs)
+    alone = [mutual_information(inputs, part, clusters=5, seed=4) for part in states]
+    assert found == alone
+    assert found[0] != found[1]
+
+
+def test_a_part_of_the_training_texts_has_about_the_tokens_asked_for():
+    source = GrammarSentiment()
+    part = training_part(source, 500)
+    lengths = part.input_lengths.tolist()
+    assert sum(lengths[:-1]) < 500 <= sum(lengths)
+    assert len(set(part.ids.tolist())) == len(part)
+    assert len(training_part(source, 10**9)) == len(source.training_examples)

@@ -9,7 +9,13 @@ from hypothesis import given, strategies as st
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from attnscope.analysis.separation import auc_interval, compute_separation, standardised_gap
+from attnscope.analysis.separation import (
+    Box,
+    auc_interval,
+    compute_box,
+    compute_separation,
+    standardised_gap,
+)
 
 numbers = st.lists(st.integers(-5, 5), min_size=2, max_size=20)
 
@@ -76,3 +82,14 @@ def test_an_empty_group_and_a_group_of_one_have_no_interval():
     one = auc_interval([3.0], [1.0, 2.0])
     assert one.value == 1
     assert np.isnan(one.low)
+
+
+def test_a_box_has_tukeys_numbers_and_names_what_lies_beyond():
+    # Quartiles of 0, 1, …, 8, 20, 30 by linear interpolation; whiskers reach 1.5 · 5 beyond them.
+    values = [20.0, *range(9), 30.0, float("nan")]
+    found, beyond = compute_box(values)
+    assert found == Box(0.0, 2.5, 5.0, 7.5, 8.0)
+    assert beyond.tolist() == [30.0, 20.0]
+    alone, none = compute_box([3.0])
+    assert set(alone) == {3.0}
+    assert len(none) == 0

@@ -139,3 +139,11 @@ def test_batches_of_like_length_go_from_long_to_short(drawn):
 def test_an_empty_batch_has_no_batches_of_like_length():
     batch = collate([Example(0, [1, 2], [0], [1])]).rows(slice(0))
     assert list(batch.by_length(lambda inp, out: 4)) == []
+
+
+def test_a_part_of_a_batch_is_spread_over_it_and_trimmed():
+    lengths = [9, 1, 2, 3, 9, 1, 1, 9, 4]
+    batch = collate([Example(n, [1] * length, [0], [1]) for n, length in enumerate(lengths)])
+    assert batch.spread(3).ids.tolist() == [0, 4, 8]
+    assert batch.rows(slice(1, 4)).spread(2).inputs.shape == (2, 3)
+    assert batch.spread(9) is batch

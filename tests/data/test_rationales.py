@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attnscope.data.corpus import GrammarSentiment
 from attnscope.data.folder import CorpusError, CorpusFolder, LabelledRecord
-from attnscope.data.rationales import annotated, marked_tokens
+from attnscope.data.rationales import annotated, label_words, marked_tokens
 from attnscope.data.text import open_text
 from attnscope.data.tokens import TOKENISERS
 from attnscope.errors import UsageError
@@ -134,3 +135,18 @@ def test_no_word_of_the_annotated_reviews_reaches_over_a_blank():
         marks = marked_tokens(text, TOKENISERS["words"])
         assert len(marks) == len(TOKENISERS["words"](text.text))
         assert marks.any()
+
+
+def test_words_that_nearly_always_have_one_label_are_marked_in_texts_of_that_label():
+    own = GrammarSentiment()
+    texts = label_words(own)
+    words = own.input_words.words
+    marked = {
+        (words[int(word)], int(label))
+        for row, label in enumerate(texts.batch.targets[:, 0])
+        for word in texts.batch.inputs[row][texts.rationale[row]]
+    }
+    assert ("wonderful", 1) in marked
+    assert ("boring", 0) in marked
+    assert "the" not in {word for word, _ in marked}
+    assert not (texts.rationale & ~texts.words).any()

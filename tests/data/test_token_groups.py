@@ -14,6 +14,7 @@ from attnscope.data.corpus import GrammarSentiment, GrammarTranslation
 from attnscope.data.known import definition, locate
 from attnscope.data.text import open_text
 from attnscope.data.token_groups import (
+    Grouped,
     GroupRule,
     association,
     corpus_counts,
@@ -81,6 +82,18 @@ def test_a_label_called_neutral_keeps_a_group_of_its_own():
     found = GroupRule().groups(table((9, 0, 0)), ("neutral", "bad", "good"))
     assert list(found) == ["neutral (label)", "bad", "good", "neutral"]
     assert found["neutral (label)"].tolist() == [0]
+
+
+def test_groups_of_two_labels_are_negative_and_positive_and_of_three_their_own():
+    two = Grouped.of(GroupRule(), table((9, 0), (0, 9), (9, 9)), ("no", "yes"))
+    assert (two.polar, two.binary) == (("negative", "positive"), True)
+    assert {name: ids.tolist() for name, ids in two.members.items()} == {
+        "negative": [0],
+        "positive": [1],
+        "neutral": [2],
+    }
+    three = Grouped.of(GroupRule(), table((9, 0, 0), (0, 9, 0), (0, 0, 9)), ("a", "b", "c"))
+    assert (three.polar, three.binary) == (("a", "b", "c"), False)
 
 
 def test_a_corpus_is_counted_without_its_special_words():

@@ -93,6 +93,13 @@ def test_every_score_has_its_own_colour_on_a_dark_page():
     assert len(set(palette.ON_DARK.values())) == len(palette.ON_DARK)
 
 
+def test_groups_of_words_have_their_colours_and_labels_distinct_ones():
+    tints = palette.group_colours(["positive", "neutral", "negative"])
+    assert list(tints) == ["neutral", "positive", "negative"]  # a later one is drawn on top
+    assert tints == {name: palette.GROUPS[name] for name in tints}
+    assert len(set(palette.group_colours(["a", "b", "c", "d", "neutral"]).values())) == 5
+
+
 def test_the_nine_terms_of_a_logit_share_a_colour_and_a_strangers_score_is_grey():
     assert palette.score_colours("term_word_delta") == palette.score_colours("alignment_term")
     assert palette.score_colours("frobnication")[0] == palette.NEUTRAL

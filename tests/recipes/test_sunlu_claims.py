@@ -11,9 +11,9 @@ from attnscope.claims.catalogue import catalogue
 from attnscope.claims.decide import Verdict
 from attnscope.claims.pool import Decision, Pool
 from attnscope.recipes.sunlu import gradient_flow, scores, synthetic, table2, weights
-from attnscope.recipes.sunlu.random_problems import FORMS
 from attnscope.recipes.sunlu.units import CORPORA, MODELS, SCALES
 from attnscope.runs.result import Measurement, Result
+from attnscope.theory.gradient_flow.random_problems import FORMS
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
 MODULES = {

@@ -1,4 +1,4 @@
-"""Sunlu's recipes: the paper's cells, settings and groups, shared units, and the misprints."""
+"""Sunlu's recipes: the paper's cells, settings and groups, and shared units."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from attnscope.claims.published import published
 from attnscope.data.corpus import GrammarSentiment
@@ -22,25 +21,19 @@ from attnscope.recipes.kit.lab import leaves
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.running import run
 from attnscope.recipes.sunlu import scores, table2, weights
-from attnscope.recipes.sunlu.corpora import GROUP_SIZES, answers_of, groups_of, statistics_rows
-from attnscope.recipes.sunlu.random_problems import (
-    FORMS,
-    MISPRINTS,
-    draw_problem,
-    exact,
-    loss,
-    predicted,
-    relative_error,
-)
 from attnscope.recipes.sunlu.units import (
     CORPORA,
+    GROUP_SIZES,
     MODELS,
     SCALES,
     SunluConfig,
     Variant,
+    answers_of,
+    groups_of,
     model_of,
     open_corpus,
     planned,
+    statistics_rows,
     unit_of,
 )
 from attnscope.training.engine.workers import train_units
@@ -193,36 +186,3 @@ def test_own_corpora_of_three_labels_go_through_scores_and_table_2(tmp_path: Pat
     assert {row.split for row in accuracy} == {"test"}
     assert all(row.published is None for row in accuracy)
     assert done.folder == out / "sunlu" / "table2" / "mine"
-
-
-# Gradient flow.
-
-
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
-def test_the_terms_add_up_to_the_exact_rates(form: Any):
-    for seed in range(3):
-        problem = draw_problem(form, seed)
-        for right, found in zip(exact(problem), predicted(problem), strict=True):
-            assert relative_error(found, right) < 1e-9
-
-
-def test_the_exact_rates_are_those_of_a_small_step_of_descent():
-    problem = draw_problem(FORMS[1], 0)
-    tensors = {name: part.clone().requires_grad_() for name, part in problem.tensors.items()}
-    loss(problem, tensors).backward()
-    step = 1e-6
-    ends = [
-        problem.parameters({k: (p - sign * step * p.grad).detach() for k, p in tensors.items()})  # type: ignore[operator]
-        for sign in (1, -1)
-    ]
-    slope = (ends[0].polarity - ends[1].polarity) / (2 * step)
-    torch.testing.assert_close(slope, exact(problem).polarity, rtol=1e-6, atol=1e-8)
-
-
-@pytest.mark.parametrize("misprint", MISPRINTS, ids=lambda misprint: misprint.equation)
-def test_a_misprint_is_caught_and_its_correction_exact(misprint: Any):
-    for seed in range(5):
-        problem = draw_problem(misprint.form, seed)
-        right = getattr(exact(problem), misprint.of)
-        assert relative_error(misprint.rate(problem, printed=False), right) < 1e-9
-        assert relative_error(misprint.rate(problem, printed=True), right) > 1e-6

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from pathlib import Path
 from typing import Any
@@ -16,24 +15,16 @@ from attnscope.data.corpus import GrammarSentiment
 from attnscope.data.known import definitions
 from attnscope.errors import UsageError
 from attnscope.models.attentions import DotProduct, LearnedQuery
-from attnscope.recipes.extra.rationales import stand_in
 from attnscope.recipes.kit.lab import Lab, leaves
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.running import run
 from attnscope.recipes.tutek import fig1, fig2, table1, table2, table6, units
-from attnscope.recipes.tutek.evaluation import (
-    PRINTED,
-    choosing_count,
-    held_out,
-    part_of,
-    statistics_rows,
-)
-from attnscope.recipes.tutek.figures import heading
-from attnscope.recipes.tutek.identity import EXACT, identity_rows
+from attnscope.recipes.tutek.evaluation import LABELS, PRINTED, heading, held_out
+from attnscope.recipes.tutek.table1 import statistics_rows
 from attnscope.recipes.tutek.units import (
     ModelVariant,
     TutekConfig,
-    best_weight,
+    choosing_count,
     model_of,
     unit_of,
 )
@@ -79,9 +70,17 @@ def test_table_6_is_found_by_model_and_layers():
         assert sheet.point(row.metric, 0.0, axes).published == row.value
 
 
-def test_the_weight_with_the_highest_validation_f1_is_chosen_and_the_smallest_of_equals():
-    assert best_weight({30: 0.8, 1: 0.7, 10: 0.9}) == 10
-    assert best_weight({30: 0.9, 1: 0.7, 10: 0.9}) == 10
+@pytest.mark.parametrize("largest", [0.8, 0.9])
+def test_the_weight_with_the_highest_validation_f1_is_chosen_and_the_smallest_of_equals(
+    largest: float, tmp_path: Path
+):
+    which = ModelVariant("tying", "dot")
+    unit = unit_of(config(), SOURCE, which, 0, 1.0)
+    untrained = TrainedUnit(unit, unit.folder(tmp_path))
+    f1 = {30.0: largest, 1.0: 0.7, 10.0: 0.9}
+    grid = {weight: units.GridPoint(untrained, value) for weight, value in f1.items()}
+    assert units.Runs(SOURCE, {}, {which: grid}).weight(which) == 10
+    assert units.Runs(SOURCE, {}, {}).weight(which) is None
 
 
 @pytest.mark.parametrize(("weights", "drawn"), [((1.0,), False), ((1.0, 10.0), True)])
@@ -125,7 +124,7 @@ def test_choosing_weights_never_looks_at_other_attention(
 
     for rule in ("Uniform", "Permuted"):
         monkeypatch.setattr(f"attnscope.models.intervention.{rule}.__call__", refused)
-    monkeypatch.setattr("attnscope.analysis.fragility.fragility", refused)
+    monkeypatch.setattr("attnscope.analysis.fragility.compute_fragility", refused)
     monkeypatch.setattr("attnscope.analysis.replaced_attention.outputs_under", refused)
     small = config(seeds=2, deltas=[1, 10], etas=[1], attention="additive")
     models = [
@@ -137,7 +136,7 @@ def test_choosing_weights_never_looks_at_other_attention(
         (runs,) = units.train_corpora(small, Lab(workers), models)
     tried = {weight: one.f1 for weight, one in runs.grids[models[1]].items()}
     assert list(tried) == [1, 10]
-    assert runs.weight(models[1]) == best_weight(tried)
+    assert runs.weight(models[1]) == max(tried, key=lambda weight: tried[weight])
     assert list(runs.units) == models
     assert [len(each) for each in runs.units.values()] == [2, 2, 2]
     # The seed that chose is one of the seeds that are measured, and is trained once.
@@ -228,14 +227,6 @@ def test_mean_length_counts_no_boundaries():
     assert rows["avg_length"].value == pytest.approx(np.mean(words))
 
 
-def test_two_curves_are_compared_where_both_are():
-    flat = [(0.0, 0.5), (1.0, 0.5)]
-    rising = [(0.6, 0.6), (0.2, 0.2), (0.4, 0.4)]  # in any order
-    assert fig1.curve_gap(flat, rising) == pytest.approx(0.5 - 0.4)
-    assert fig1.curve_gap(rising, flat) == pytest.approx(0.4 - 0.5)
-    assert math.isnan(fig1.curve_gap(flat, [(2.0, 0.1), (3.0, 0.1)]))
-
-
 def test_an_imitator_differs_from_its_base_in_seed_and_knows_no_labels():
     settings = fig1.Config.model_validate(SMALL)
     base = unit_of(settings, SOURCE, ModelVariant("base", "additive"), 1)
@@ -311,24 +302,10 @@ def test_the_sentences_for_figures_are_chosen_by_confidence():
     assert int(chosen["long"].input_lengths[0]) == min(30, int(batch.input_lengths.max()))
 
 
-def test_stand_in_marks_are_words_of_the_texts_own_label():
-    texts = stand_in(SOURCE)
-    words = SOURCE.input_words.words
-    marked = {
-        (words[int(word)], int(label))
-        for row, label in enumerate(texts.batch.targets[:, 0])
-        for word in texts.batch.inputs[row][texts.rationale[row]]
-    }
-    assert ("wonderful", 1) in marked
-    assert ("boring", 0) in marked
-    assert "the" not in {word for word, _ in marked}
-    assert not (texts.rationale & ~texts.words).any()
-
-
 def test_three_ways_to_a_logit_agree_on_every_classifier():
-    rows = identity_rows(config(), SOURCE)
-    assert len({row.axes["classifier"] for row in rows}) == 2 * len(units.MODELS) + 5
-    assert max(row.number for row in rows) <= EXACT
+    rows = fig2.identity_rows(config(), SOURCE)
+    assert len({row.axes["classifier"] for row in rows}) == 2 * len(LABELS) + 5
+    assert max(row.number for row in rows) <= fig2.EXACT
 
 
 def test_every_default_corpus_is_known_and_has_a_part_to_choose_by_and_one_to_measure():
@@ -352,11 +329,3 @@ def test_real_corpora_have_jain_and_wallaces_sizes():
     news = units.open_corpus(TutekConfig(), "tutek-20news")
     assert len(held_out(news).batch) == 387
     assert int(held_out(news).batch.input_lengths.max()) < 500
-
-
-def test_a_part_of_a_batch_is_spread_over_it():
-    batch = held_out(SOURCE).batch
-    part = part_of(batch, 5)
-    assert part.ids.tolist()[0] == batch.ids.tolist()[0]
-    assert part.ids.tolist()[-1] == batch.ids.tolist()[-1]
-    assert part_of(batch, 10**6) is batch

@@ -21,6 +21,7 @@ from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.training import loop
 from attnscope.training.engine.workers import train_units
 from attnscope.training.evaluation import evaluate
+from attnscope.training.loaded import loaded_model
 from attnscope.training.loop import train_unit
 from attnscope.training.trained_unit import TrainedUnit
 
@@ -115,6 +116,12 @@ def test_best_weights_are_those_of_the_first_step_of_highest_accuracy(tiny, tmp_
     assert all(torch.equal(best[name], parameter) for name, parameter in expected)
     last = done.model.named_parameters()
     assert not all(torch.equal(best[name], parameter) for name, parameter in last)
+    # The same weights in a model that is built once for all units of its kind.
+    for which, own in (("best", done.best_model), ("last", done.model)):
+        shared = dict(loaded_model(done, which=which).named_parameters())
+        assert all(
+            torch.equal(shared[name], parameter) for name, parameter in own.named_parameters()
+        )
 
 
 def test_models_read_from_a_unit_are_ready_to_be_measured(tiny, tmp_path):

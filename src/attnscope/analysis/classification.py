@@ -8,7 +8,7 @@ arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Literal
 
 import numpy as np
@@ -27,6 +27,11 @@ AVERAGES: dict[str, Callable[[Array], Array]] = {
 }
 # Numbers held at once while resampling.
 _BUDGET = 2**24
+
+
+def usual_average(labels: Sized) -> Average:
+    """Return how metrics of some classes are averaged: the positive one of two, else over all."""
+    return "positive" if len(labels) == 2 else "macro"
 
 
 def classification_metrics(

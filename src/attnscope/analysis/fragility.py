@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnscope.analysis.classification import Average, metric_intervals
+from attnscope.analysis.classification import Average, classification_metrics, metric_intervals
 from attnscope.analysis.intervals import RESAMPLES, Interval
 from attnscope.analysis.replaced_attention import labelled_traces, outputs_under
 from attnscope.data.batch import Batch
@@ -51,6 +51,11 @@ class Fragility:
     def predicted(self, condition: str) -> Int[Tensor, "draw example"]:
         """Return the most probable label: of two, the positive one if its probability is > .5."""
         return self.probabilities[condition].argmax(-1)
+
+    def metric(self, condition: str, name: str = "f1", average: Average = "positive") -> float:
+        """Return a metric under a condition, the mean over its draws."""
+        labels, answers = self.labels.numpy(), self.predicted(condition).numpy()
+        return float(classification_metrics(labels, answers, average=average)[name].mean())
 
 
 @torch.no_grad()
@@ -126,14 +131,72 @@ def fragility_intervals(
         ``trained``, ``uniform``, ``permuted``, ``uniform_change`` and ``permuted_change``, each by
         metric; a change is negative where the metric falls, as the paper prints it.
     """
-    first = seeds[0]
-    if any(not each.ids.equal(first.ids) for each in seeds):
-        raise UsageError("The seeds were not measured on the same examples.")
-    labels = first.labels.numpy()
-    said = {c: np.stack([each.predicted(c).numpy() for each in seeds]) for c in CONDITIONS}
+    labels = _common_labels(seeds)
+    said = {condition: _predicted(seeds, condition) for condition in CONDITIONS}
     measured = partial(metric_intervals, labels, rng=rng, average=average, resamples=resamples)
     levels = {name: measured(said[name]) for name in CONDITIONS}
     changes = {
         f"{name}_change": measured(said[name], baseline=said["trained"]) for name in CONDITIONS[1:]
     }
     return levels | changes
+
+
+def difference_intervals(
+    seeds: Sequence[Fragility],
+    others: Sequence[Fragility],
+    condition: str = "trained",
+    *,
+    rng: np.random.Generator,
+    average: Average = "positive",
+    resamples: int = RESAMPLES,
+) -> dict[str, Interval]:
+    """Return each metric of some models less that of others, paired over seeds and examples.
+
+    Parameters
+    ----------
+    seeds, others
+        As many of each, all of the same examples.
+    condition
+        One of `CONDITIONS`.
+    rng, average, resamples
+        As in `attnscope.analysis.classification.metric_intervals`.
+    """
+    labels = _common_labels([*seeds, *others])
+    own, baseline = (_predicted(each, condition) for each in (seeds, others))
+    return metric_intervals(
+        labels, own, rng=rng, average=average, baseline=baseline, resamples=resamples
+    )
+
+
+def extra_drops(
+    seeds: Sequence[Fragility],
+    others: Sequence[Fragility],
+    condition: str,
+    *,
+    metric: str = "f1",
+    average: Average = "positive",
+) -> Float[np.ndarray, " seed"]:
+    """Return how much more of a metric than its counterpart each model loses under a condition.
+
+    Parameters
+    ----------
+    seeds, others
+        As many of each; a model is compared with the other of its place.
+    condition
+        ``uniform`` or ``permuted``.
+    """
+
+    def drop(one: Fragility) -> float:
+        return one.metric("trained", metric, average) - one.metric(condition, metric, average)
+
+    return np.array([drop(one) - drop(other) for one, other in zip(seeds, others, strict=True)])
+
+
+def _common_labels(seeds: Sequence[Fragility]) -> Int[np.ndarray, " example"]:
+    if any(not each.ids.equal(seeds[0].ids) for each in seeds):
+        raise UsageError("The seeds were not measured on the same examples.")
+    return seeds[0].labels.numpy()
+
+
+def _predicted(seeds: Sequence[Fragility], condition: str) -> Int[np.ndarray, "seed draw example"]:
+    return np.stack([each.predicted(condition).numpy() for each in seeds])

@@ -8,12 +8,13 @@ information about each other, is reported with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
+from joblib import Parallel, delayed  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.metrics import mutual_info_score
@@ -21,8 +22,9 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from torch import Tensor
 
 from attnscope.analysis.replaced_attention import POSITIONS, positions_at_once
-from attnscope.data.batch import Batch
-from attnscope.data.randomness import counter_uniform, seed_of
+from attnscope.data.batch import Batch, collate
+from attnscope.data.corpus import Corpus
+from attnscope.data.randomness import counter_uniform, generator, seed_of
 from attnscope.errors import UsageError
 from attnscope.models.trace import AttentionModel, needed
 
@@ -33,6 +35,15 @@ _SHUFFLES = 5
 
 Counts = Int[Tensor, " input_type"]
 Types = Int[Tensor, " sampled"]
+
+
+def training_part(source: Corpus, tokens: int) -> Batch:
+    """Return random training examples of a corpus, of about so many tokens, or all of them."""
+    examples = source.training_examples
+    order = torch.randperm(len(examples), generator=generator("part for information")).tolist()
+    lengths = np.cumsum([len(examples[place].inputs) for place in order])
+    count = int(np.searchsorted(lengths, tokens)) + 1
+    return collate([examples[place] for place in order[:count]])
 
 
 def word_counts(batch: Batch, types: int, without: Iterable[int] = ()) -> Counts:
@@ -191,11 +202,33 @@ def mutual_information(
     .. [1] E. Voita, R. Sennrich, I. Titov. "The Bottom-up Evolution of Representations in the
        Transformer." EMNLP 2019.
     """
-    one, other = (
-        cluster_labels(part, clusters, batch_size, seed_of("clusters", name, seed) % 2**32)
-        for name, part in (("inputs", inputs), ("states", states))
+    (found,) = mutual_informations(
+        inputs, [states], clusters=clusters, batch_size=batch_size, seed=seed
     )
-    return label_information(one, other, seed=seed)
+    return found
+
+
+def mutual_informations(
+    inputs: Float[Tensor, "occurrence embedding"],
+    states: Sequence[Float[Tensor, "occurrence _"]],
+    *,
+    clusters: int = CLUSTERS,
+    batch_size: int = CLUSTER_BATCH,
+    seed: int = 0,
+    jobs: int = 1,
+) -> list[Information]:
+    """Return the mutual information of one representation and each of several others.
+
+    As `mutual_information` of each, with one clustering of ``inputs``; ``jobs`` representations
+    are clustered at once.
+    """
+    named = [("inputs", inputs), *(("states", part) for part in states)]
+    work = [
+        delayed(cluster_labels)(part, clusters, batch_size, seed_of("clusters", name, seed) % 2**32)
+        for name, part in named
+    ]
+    one, *others = Parallel(n_jobs=jobs)(work)
+    return [label_information(one, other, seed=seed) for other in others]
 
 
 def label_information(

@@ -1,4 +1,4 @@
-"""How far a score sets two groups of words apart: AUC with its interval, Mann–Whitney, the gap.
+"""How far a score sets groups of words apart: AUC with its interval, Mann–Whitney, gap, box plot.
 
 The papers draw the groups' distributions; these are the numbers behind such a figure. The AUC is
 the probability that a word of the first group has the higher score, ties counting half. Everything
@@ -8,6 +8,7 @@ is NumPy, and CPU tensors pass as arrays.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -102,6 +103,33 @@ def standardised_gap(first: ArrayLike, second: ArrayLike) -> float:
         return float("nan")
     pooled = np.sqrt((((a - a.mean()) ** 2).sum() + ((b - b.mean()) ** 2).sum()) / freedom)
     return float((a.mean() - b.mean()) / pooled) if pooled else float("nan")
+
+
+class Box(NamedTuple):
+    """Tukey's box plot: quartiles, and the outermost values within 1.5 times their distance."""
+
+    low_whisker: float
+    first_quartile: float
+    median: float
+    third_quartile: float
+    high_whisker: float
+
+
+def compute_box(values: ArrayLike) -> tuple[Box, Array]:
+    """Return the numbers of a box plot, and the values beyond its whiskers, the largest first.
+
+    Parameters
+    ----------
+    values
+        At least one number; NaN is undefined and skipped.
+    """
+    numbers = _defined(values)
+    first, median, third = np.quantile(numbers, [0.25, 0.5, 0.75]).tolist()
+    reach = 1.5 * (third - first)
+    outside = (numbers < first - reach) | (numbers > third + reach)
+    inside = numbers[~outside]
+    found = Box(float(inside.min()), first, median, third, float(inside.max()))
+    return found, np.sort(numbers[outside])[::-1]
 
 
 def _placements(a: Array, b: Array) -> tuple[Array, Array]:

@@ -75,6 +75,12 @@ class Batch:
         """Return some of the examples, with their padding."""
         return replace(self, **{f.name: getattr(self, f.name)[index] for f in fields(self)})
 
+    def spread(self, most: int) -> Batch:
+        """Return at most so many of the examples, evenly spread over the batch."""
+        if len(self) <= most:
+            return self
+        return self.rows(torch.linspace(0, len(self) - 1, most).round().long()).trimmed()
+
     def trimmed(self) -> Batch:
         """Return the batch without the padding that all its examples share."""
         inp, out = int(self.input_lengths.max()), int(self.target_lengths.max())

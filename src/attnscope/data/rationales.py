@@ -14,15 +14,19 @@ from itertools import chain
 
 import numpy as np
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnscope.data.batch import Batch, Example, collate
+from attnscope.data.corpus import Corpus
 from attnscope.data.folder import LabelledRecord
 from attnscope.data.known import locate
 from attnscope.data.text import LabelledText, as_ids, tokeniser_named
 from attnscope.data.tokens import Tokeniser
 from attnscope.errors import UsageError
+
+# Of a word's occurrences that have one label, and how many there must be.
+_SHARE, _COUNT = 0.8, 10
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,31 @@ def annotated(source: LabelledText, split: str) -> Annotated:
     rationale = torch.zeros_like(words)
     rationale[words] = torch.from_numpy(np.concatenate(marks))
     return Annotated(batch, words, rationale, dict(left_out))
+
+
+def label_words(source: Corpus) -> Annotated:
+    """Return the validation texts of a corpus without annotators, marked by what words say.
+
+    A word counts as marked if nearly all its occurrences in the training part are in texts of its
+    text's label, such as words of praise and blame; rare words are never marked.
+    """
+    batch = collate(source.validation_examples)
+    words = batch.input_mask & (batch.inputs != batch.inputs[0, batch.input_lengths[0] - 1])
+    share = _label_share(source.training_examples, len(source.input_words))
+    marked = (share[batch.inputs, batch.targets] >= _SHARE) & words
+    some = marked.any(1)
+    left_out = {"no rationale": int((~some).sum())} if not bool(some.all()) else {}
+    return Annotated(batch.rows(some), words[some], marked[some], left_out)
+
+
+def _label_share(examples: Sequence[Example], types: int) -> Float[Tensor, "input_type label"]:
+    """Return for each word the share of its occurrences that each label has; 0 for rare words."""
+    batch = collate(examples)
+    labels = int(batch.targets.max()) + 1
+    cells = (batch.inputs * labels + batch.targets)[batch.input_mask]
+    counts = torch.bincount(cells, minlength=types * labels).view(types, labels).double()
+    total = counts.sum(1, keepdim=True)
+    return torch.where(total >= _COUNT, counts / total.clamp(min=1), 0.0)
 
 
 def marked_tokens(record: LabelledRecord, cut: Tokeniser) -> np.ndarray:

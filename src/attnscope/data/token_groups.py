@@ -10,6 +10,7 @@ chosen by what they are to show.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from attnscope.data.tokens import SPECIALS
 from attnscope.errors import UsageError
 from attnscope.runs.spec import Settings
 
-NEUTRAL = "neutral"
+NEUTRAL, NEGATIVE, POSITIVE = "neutral", "negative", "positive"
 Counts = Int[Tensor, "type label"]
 Groups = dict[str, Int[Tensor, " _"]]
 
@@ -59,6 +60,33 @@ class GroupRule(Settings):
             name: column.nonzero()[:, 0]
             for name, column in zip((*names, NEUTRAL), columns, strict=True)
         }
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """A corpus' groups of words: of each label, in its order, and the neutral ones.
+
+    With two labels the groups are called ``negative`` (the first label's) and ``positive``.
+    """
+
+    rule: GroupRule
+    members: Groups
+
+    @classmethod
+    def of(cls, rule: GroupRule, counts: Counts, labels: Sequence[str]) -> Grouped:
+        """Return the groups that a rule gives."""
+        names = (NEGATIVE, POSITIVE) if len(labels) == 2 else labels
+        return cls(rule, rule.groups(counts, names))
+
+    @property
+    def polar(self) -> tuple[str, ...]:
+        """The labels' groups."""
+        return tuple(name for name in self.members if name != NEUTRAL)
+
+    @property
+    def binary(self) -> bool:
+        """Whether there are two labels, and so one polarity."""
+        return set(self.polar) == {NEGATIVE, POSITIVE}
 
 
 def association(counts: Counts) -> Float[Tensor, "type label"]:

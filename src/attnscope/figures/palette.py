@@ -8,6 +8,7 @@ References
 .. [1] M. Okabe and K. Ito, "Color Universal Design (CUD)", 2002 (revised 2008).
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 NEUTRAL: Final = "#5F5F63"
@@ -110,6 +111,16 @@ FLOW_TERMS: Final[dict[str, str]] = {
 }
 """Colour of each term of sunlu's gradient flow that figures follow; they show no roles."""
 
+CLASSIFIERS: Final[dict[str, str]] = {
+    "base": ROLES["hard"],  # red, as in the paper
+    "concat": SCORES["gold"],
+    "residual": NEUTRAL,
+    "tying": ROLES["mixed"],
+    "mlm": ROLES["control"],
+    "instance": POSITIONS["next"],
+}
+"""Colour of each of tutek's models; figures of these show no roles."""
+
 ARCHITECTURES: Final[dict[str, str]] = {"AED": ROLES["control"], "AO": ROLES["hard"]}
 """Colour of each of aitken's architectures, where both are in one panel."""
 
@@ -127,6 +138,19 @@ def score_colours(name: str) -> tuple[str, str]:
     """
     family = "alignment_term" if name.startswith("term_") else name
     return SCORES.get(family, NEUTRAL), ON_DARK.get(family, "#A5A5B1")
+
+
+def group_colours(groups: Sequence[str]) -> dict[str, str]:
+    """Return a colour for each group of words, neutral ones first, which others are drawn over.
+
+    Parameters
+    ----------
+    groups : sequence of str
+        ``positive`` and ``negative``, or the labels of a corpus of more than two.
+    """
+    others = iter((ROLES["control"], ROLES["hard"], SCORES["gold"], ROLES["mixed"]))
+    order = sorted(groups, key=lambda name: name != "neutral")
+    return {name: GROUPS.get(name) or next(others, NEUTRAL) for name in order}
 
 
 def luminance(colour: str) -> float:

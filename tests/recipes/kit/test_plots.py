@@ -6,9 +6,18 @@ import json
 from typing import Any
 
 from attnscope.figures.charts import Axis, Panel
-from attnscope.recipes.kit.plots import axis_values, band, datasets, dots, matrix, plane, span
+from attnscope.recipes.kit.plots import (
+    axis_values,
+    band,
+    datasets,
+    dot_tables,
+    dots,
+    matrix,
+    plane,
+    span,
+)
 from attnscope.recipes.kit.sheet import Sheet
-from attnscope.runs.result import Measurement, Point
+from attnscope.runs.result import Measurement, Point, Result
 
 
 def row(value: float | None, published: float | None = None, **axes: Any) -> Measurement:
@@ -74,3 +83,33 @@ def test_a_path_goes_through_its_points_in_their_order():
     scattered = drawn(plane(joined.model_copy(update={"joined": False}), panel))
     assert line in scattered
     assert not any("order" in point for point in scattered)
+
+
+def test_a_table_is_a_figure_for_each_data_set_and_a_panel_for_each_name():
+    rows = [
+        Measurement(name=name, dataset=dataset, axes={"model": model}, value=value, n=3)
+        for name, value in (("level", 5.0), ("up", 2.0), ("down", -4.0))
+        for dataset in ("one", "two")
+        for model in ("b", "a")
+    ]
+    result = Result(
+        recipe="r/table", scale="full", config={}, environment={}, seconds=1, measurements=rows
+    )
+    tables = dot_tables(
+        result,
+        "t",
+        {"level": Axis("level"), "up": "up", "down": "down"},
+        label=lambda row: str(row.axes["model"]),
+        colour=lambda row: "#000000",
+        order=lambda row: str(row.axes["model"]),
+        title=lambda dataset, rows: f"{dataset}: {len(rows)}",
+        alike=["up", "down"],
+    )
+    assert list(tables) == ["t-one", "t-two"]
+    drawn_table = tables["t-one"].to_dict()
+    assert drawn_table["title"]["text"] == "one: 6"
+    panels = drawn_table["concat"]
+    domains = [panel["layer"][0]["encoding"]["x"]["scale"].get("domain") for panel in panels]
+    assert domains[0] is None
+    assert domains[1] == domains[2] == [-4.24, 2.24]
+    assert panels[0]["layer"][0]["encoding"]["y"]["sort"] == ["a", "b"]

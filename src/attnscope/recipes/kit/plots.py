@@ -9,7 +9,8 @@ rows are named and coloured, and nothing else::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
@@ -105,6 +106,53 @@ def plane(picture: Plane, panel: Panel) -> alt.LayerChart:
     order = [row | {"order": place} for place, row in enumerate(rows)]
     paths = grouped(order, panel).mark_line(strokeWidth=1, opacity=0.6)
     return paths.encode(y=y_channel(panel.y), order="order:Q") + dots
+
+
+def dot_tables(
+    result: Result,
+    prefix: str,
+    columns: Mapping[str, Axis | str],
+    *,
+    label: Says,
+    colour: Says,
+    order: Callable[[Measurement], Any] | None = None,
+    title: Callable[[str, Sequence[Measurement]], str] = lambda dataset, rows: dataset,
+    alike: Sequence[str] = (),
+    across: int | None = None,
+    width: int = 190,
+) -> dict[str, alt.ConcatChart]:
+    """Draw a table as dots: a figure for each data set, called ``prefix-dataset``.
+
+    Parameters
+    ----------
+    columns
+        Names of measurements with the axes of their panels, or their titles; the first one gives
+        the data sets.
+    label, colour
+        As in `dots`.
+    order
+        The key that rows are sorted by; as they were measured if not given.
+    title
+        The figure's title, from the data set and all its rows.
+    alike
+        Names whose panels have the same axis, with 0 on it.
+    across
+        Panels in a row; all of them if not given.
+    """
+
+    def table(dataset: str) -> alt.ConcatChart:
+        found = {name: result.select(name, dataset) for name in columns}
+        every = [row for rows in found.values() for row in rows]
+        shared = span([row for row in every if row.name in alike], room=0.04, zero=True)
+        panels = []
+        for name, axis in columns.items():
+            rows = sorted(found[name], key=order) if order else found[name]
+            own = Axis(axis) if isinstance(axis, str) else axis
+            own = replace(own, domain=shared) if name in alike else own
+            panels.append(dots(rows, own, label=label, colour=colour, width=width))
+        return charts.beside(*panels, title=title(dataset, every), columns=across)
+
+    return per_dataset(result, next(iter(columns)), table, prefix)
 
 
 def per_dataset(

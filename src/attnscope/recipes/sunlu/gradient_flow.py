@@ -25,7 +25,13 @@ from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.sunlu.random_problems import (
+from attnscope.recipes.sunlu.term_ratios import LAMBDA_TERMS, ratio_panels, ratio_rows
+from attnscope.recipes.sunlu.units import SCALES, Scales, SunluConfig, Variant, model_of
+from attnscope.runs.result import Measurement, Result
+from attnscope.runs.spec import Settings
+from attnscope.theory.gradient_flow.classifier import classifier_flow
+from attnscope.theory.gradient_flow.groups import group_row
+from attnscope.theory.gradient_flow.random_problems import (
     FORMS,
     MISPRINTS,
     Form,
@@ -35,12 +41,6 @@ from attnscope.recipes.sunlu.random_problems import (
     predicted,
     relative_error,
 )
-from attnscope.recipes.sunlu.term_ratios import LAMBDA_TERMS, ratio_panels, ratio_rows
-from attnscope.recipes.sunlu.units import SCALES, Scales, SunluConfig, Variant, model_of
-from attnscope.runs.result import Measurement, Result
-from attnscope.runs.spec import Settings
-from attnscope.theory.gradient_flow.classifier import classifier_flow
-from attnscope.theory.gradient_flow.groups import group_row
 
 
 class Config(Settings):

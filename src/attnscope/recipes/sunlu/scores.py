@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import altair as alt
 from pydantic import Field
 
 from attnscope.claims.decide import (
@@ -22,10 +23,14 @@ from attnscope.claims.decide import (
 )
 from attnscope.claims.pool import Pool, interval_of
 from attnscope.claims.table import Cell, Cells, Check, Claim, Finding, Needs, Part
-from attnscope.data.token_groups import NEUTRAL
-from attnscope.recipes.kit.lab import Lab
-from attnscope.recipes.sunlu.corpora import answers_of, sheet_of, statistics_rows
-from attnscope.recipes.sunlu.scores_figure import draw
+from attnscope.data.token_groups import NEGATIVE, NEUTRAL, POSITIVE
+from attnscope.figures.charts import Axis, Guide, Panel, beside, points
+from attnscope.figures.distributions import strips
+from attnscope.figures.palette import NEUTRAL as GREY, ROLES, group_colours
+from attnscope.recipes.kit import plots
+from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.sheet import rng
+from attnscope.recipes.recipe import Charts
 from attnscope.recipes.sunlu.units import (
     DOT_PRODUCTS,
     IMDB,
@@ -39,13 +44,21 @@ from attnscope.recipes.sunlu.units import (
     Scales,
     SunluConfig,
     Variant,
+    answers_of,
     deviations,
+    sheet_of,
+    statistics_rows,
     train,
 )
-from attnscope.recipes.sunlu.word_scores import AGAINST, ALONE, OCCURRENCES, CellScores, ratio_rows
-from attnscope.runs.result import Measurement, Record
-
-__all__ = ["CLAIMS", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure", "plan"]
+from attnscope.recipes.sunlu.word_scores import (
+    AGAINST,
+    ALONE,
+    OCCURRENCES,
+    TITLES,
+    CellScores,
+    ratio_rows,
+)
+from attnscope.runs.result import Measurement, Plane, Record, Result
 
 
 class Config(SunluConfig):
@@ -116,14 +129,14 @@ def _word_rows(config: Config, runs: Runs, device: str) -> list[Record]:
 
 def _accuracies(config: Config, runs: Runs, scale: float, device: str) -> list[Measurement]:
     """Return the plain model's accuracy, and how the penalty changes it."""
-    source, rows, plain = runs.source, [], None
+    sheet = sheet_of(runs.source, range(config.dot_seeds), percent=True)
+    rows, plain = [], None
     for penalty in config.penalties:
         variant = Variant("DP", scale, penalty)
-        cell = answers_of(runs.cells[variant], source, device)
-        sheet = sheet_of(source, cell.seeds, percent=True)
-        rows.append(sheet.row("accuracy", cell.accuracy(), variant.axes, share=True))
+        cell = answers_of(runs.cells[variant], runs.source, device)
+        rows.append(sheet.row("accuracy", cell.accuracy(rng=rng()), variant.axes, share=True))
         if plain is not None:
-            change = cell.accuracy(less=plain)
+            change = cell.accuracy(rng=rng(), less=plain)
             rows.append(sheet.row("accuracy_change", change, variant.axes, share=True))
         plain = plain or cell
     return rows
@@ -218,3 +231,101 @@ CLAIMS = {
         model=_OTHERS,
     ),
 }
+
+
+def draw(result: Result, units: Sequence[Logged]) -> Charts:
+    """Draw figures 2, 3 and 4 in the paper's arrangement, the penalty's, the gaps and the AUC."""
+    planes = result.select_pictures(Plane, "word", reading=ALONE)
+    scales = sorted({float(p.axes["lambda"]) for p in planes if p.axes["model"] == "DP"})
+    first, last = scales[0], scales[-1]
+    datasets = list(dict.fromkeys(plane.dataset for plane in planes))
+    binary = {NEGATIVE, POSITIVE, NEUTRAL}
+    several = {plane.dataset for plane in planes if set(_groups(plane)) - binary}
+    two = [name for name in datasets if name not in several]
+    more = [name for name in datasets if name in several]
+
+    def panel(dataset: str, score: str, scale: float, model: str = "DP") -> alt.LayerChart:
+        axes = {"reading": ALONE, "penalty": 0.0, "model": model, "lambda": scale}
+        return _words(result.picture(Plane, "word", dataset, **axes), score)
+
+    charts: dict[str, Any] = {}
+    if two:
+        second = [panel(name, score, first) for score in TITLES for name in two]
+        charts["fig2"] = beside(*second, columns=len(two))
+    third = [panel(name, score, last) for name in two for score in TITLES]
+    third += [panel(name, "attention", first) for name in more]
+    charts["fig3"] = beside(*third, columns=3 if len(third) % 3 == 0 else 2)
+    for model in dict.fromkeys(str(plane.axes["model"]) for plane in planes):
+        if model != "DP":
+            fourth = [panel(name, score, first, model) for name in two for score in TITLES]
+            fourth += [panel(name, "attention", first, model) for name in more]
+            charts[f"fig4-{model}"] = beside(*fourth, columns=2, title=model)
+    charts |= _penalty(planes, last, two)
+    if two:
+        charts["gap"] = beside(*(_gaps(result, name) for name in two), columns=min(2, len(two)))
+    aucs = [_aucs(result, name) for name in datasets]
+    charts["auc"] = beside(*aucs, columns=min(2, len(datasets)))
+    return charts
+
+
+def _groups(plane: Plane) -> list[str]:
+    return list(dict.fromkeys(point.group for point in plane.points))
+
+
+def _words(plane: Plane, score: str, title: str = "") -> alt.LayerChart:
+    """Draw each word as a point: groups side by side, words in the order of their draw."""
+    groups: dict[str, list[float]] = {group: [] for group in _groups(plane)}
+    for point in plane.points:
+        groups[point.group].append(point.x if score == "polarity" else point.y)
+    title = title or f"{plane.dataset}, λ = {plane.axes['lambda']:g}"
+    return strips(groups, Axis(TITLES[score]), group_colours(list(groups)), title=title)
+
+
+def _penalty(planes: Sequence[Plane], scale: float, datasets: Sequence[str]) -> dict[str, Any]:
+    """Draw the attention scores at the larger λ without the penalty and with it."""
+    panels = []
+    for name in datasets:
+        own = [p for p in planes if p.dataset == name and p.axes["model"] == "DP"]
+        both = [plane for plane in own if plane.axes["lambda"] == scale]
+        for plane in both if len(both) > 1 else ():
+            held = "with" if plane.axes["penalty"] else "without"
+            panels.append(_words(plane, "attention", f"{name}, λ = {scale:g}, {held} penalty"))
+    return {"penalty": beside(*panels, columns=2)} if panels else {}
+
+
+def _gaps(result: Result, dataset: str) -> alt.LayerChart:
+    """Draw each seed's gap over its VᵀW: the claim is about the two quadrants of like signs."""
+    every = result.select("gap", dataset, model="DP", penalty=0.0)
+    rows = [row for row in every if "VW" in row.found]
+    scales = sorted(plots.axis_values(rows, "lambda"))
+    names = {scale: f"λ = {scale:g}" for scale in (scales[0], scales[-1])}
+    dots = [
+        {"x": row.found["VW"], "y": row.number, "group": names[row.axes["lambda"]]}
+        for row in rows
+        if row.axes["lambda"] in names
+    ]
+    wide, high = (1.1 * max(abs(float(dot[key])) for dot in dots) or 1.0 for key in ("x", "y"))
+    panel = Panel(
+        Axis("V·W after training", domain=(-wide, wide)),
+        Axis("gap of a, positive over negative (s.d.)", domain=(-high, high)),
+        {names[scales[-1]]: ROLES["hard"], names[scales[0]]: GREY},
+        title=dataset,
+        guides=[Guide([(-wide, 0.0), (wide, 0.0)]), Guide([(0.0, -high), (0.0, high)])],
+    )
+    return points(dots, panel, x="x", y="y", group="group")
+
+
+def _aucs(result: Result, dataset: str) -> alt.LayerChart:
+    rows = result.select("AUC(attention)", dataset)
+    tints = group_colours(plots.axis_values(rows, "group"))
+
+    def label(row: Measurement) -> str:
+        penalised = ", penalty" if row.axes["penalty"] else ""
+        context = ", in context" if row.axes["reading"] != ALONE else ""
+        cell = f"{row.axes['model']}, λ = {row.axes['lambda']:g}{penalised}{context}"
+        return f"{cell}: {row.axes['group']}"
+
+    axis = Axis("AUC of a over neutral words", domain=(0, 1))
+    return plots.dots(
+        rows, axis, label=label, colour=lambda row: tints[str(row.axes["group"])], title=dataset
+    )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import altair as alt
+import numpy as np
 from pydantic import Field
 
 from attnscope.analysis.intervals import Interval
@@ -22,8 +23,8 @@ from attnscope.figures.palette import ROLES, SCORES
 from attnscope.figures.panel import data, x_channel, y_channel
 from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.sheet import rng
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.sunlu.corpora import answers_of, sheet_of, statistics_rows
 from attnscope.recipes.sunlu.units import (
     CORPORA,
     MODELS,
@@ -35,7 +36,10 @@ from attnscope.recipes.sunlu.units import (
     Scales,
     SunluConfig,
     Variant,
+    answers_of,
     deviations,
+    sheet_of,
+    statistics_rows,
     train,
 )
 from attnscope.runs.result import Measurement, Result
@@ -82,27 +86,26 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     for runs in train(config, plan(config), lab):
         rows += statistics_rows(runs.source)
         for model in config.models:
-            rows += _column(runs, model, config.scales, lab.device)
+            rows += _column(runs, model, config, lab.device)
     return rows
 
 
-def _column(runs: Runs, model: str, scales: Sequence[float], device: str) -> list[Measurement]:
+def _column(runs: Runs, model: str, config: Config, device: str) -> list[Measurement]:
     """Return a model's column of Table 2."""
-    source = runs.source
-    cells = {
-        scale: answers_of(runs.cells[Variant(model, scale)], source, device) for scale in scales
-    }
-    best = max(scales, key=lambda scale: cells[scale].dev)
+    sheet = sheet_of(runs.source, range(config.seeds), "table2", percent=True)
+    cells, dev = {}, {}
+    for scale in config.scales:
+        units = runs.cells[Variant(model, scale)]
+        cells[scale] = answers_of(units, runs.source, device)
+        dev[scale] = float(np.mean([unit.log_row(unit.best_step)["accuracy"] for unit in units]))
+    best = max(config.scales, key=lambda scale: dev[scale])
     rows: list[Measurement] = []
     for scale, cell in cells.items():
-        sheet = sheet_of(source, cell.seeds, "table2", percent=True)
         axes, printed = Variant(model, scale).axes, {"model": model, "lambda": scale}
-        dev = {"dev accuracy": 100 * cell.dev}
-        rows.append(
-            sheet.row("accuracy", cell.accuracy(), axes, share=True, found=dev, variant=printed)
-        )
+        found, accuracy = {"dev accuracy": 100 * dev[scale]}, cell.accuracy(rng=rng())
+        rows.append(sheet.row("accuracy", accuracy, axes, share=True, found=found, variant=printed))
         # How much better the best λ is on the same seeds and texts.
-        drop = cells[best].accuracy(less=cell)
+        drop = cells[best].accuracy(rng=rng(), less=cell)
         drop = Interval(0.0, 0.0, 0.0, drop.n) if scale == best else drop
         rows.append(sheet.row("drop", drop, axes, share=True, found={"best": best}))
         rows.append(sheet.crossed("entropy", cell.entropy, axes))

@@ -1,4 +1,4 @@
-"""The units behind sunlu's tables and figures: four models, their scaling factors, their seeds.
+"""The units behind sunlu's tables and figures, and the corpora that they are measured on.
 
 Table 2's grid has all that figures 2 to 5 look at, apart from further seeds and the penalty on
 VᵀW; a unit is trained once, whichever recipe asks for it first.
@@ -7,23 +7,30 @@ VᵀW; a unit is trained once, whichever recipe asks for it first.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from functools import lru_cache
+from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import AfterValidator, Field, PositiveFloat
 
+from attnscope.analysis.answers import Answers, read_answers
 from attnscope.claims.decide import above
 from attnscope.claims.pool import Pool
 from attnscope.claims.table import Cells, Claim, Needs, Part, corpus_deviations, least
 from attnscope.data.corpus import Corpus
-from attnscope.models.attentions import Additive, DotProduct, LearnedQuery
+from attnscope.data.token_groups import Grouped, GroupRule, corpus_counts, nearest_rule
+from attnscope.models.attentions import Additive, AttentionSpec, DotProduct, LearnedQuery
 from attnscope.models.classifier import ClassifierSpec, Output
 from attnscope.models.embedding import UniformEmbeddings
 from attnscope.models.encoders import Affine, EncoderSpec, Recurrent, WordStates
-from attnscope.recipes.kit.corpora import open_labelled
+from attnscope.recipes.kit import corpora
 from attnscope.recipes.kit.lab import Lab
 from attnscope.recipes.kit.settings import CorporaSettings, Names, Several
+from attnscope.recipes.kit.sheet import Sheet
+from attnscope.runs.result import Measurement
 from attnscope.training.objective import Likelihood, Term
 from attnscope.training.optimizer import Adagrad
 from attnscope.training.penalties import DirectionProduct, SquaredNorm
@@ -35,9 +42,16 @@ CORPORA = (SST, IMDB, NEWS_1, NEWS_2)
 SCALES = (0.001, 1.0, 10.0, 20.0, 50.0, 100.0, 10_000.0)
 Model = Literal["DP", "DP-L", "DP-A", "AD"]
 MODELS: tuple[Model, ...] = ("DP", "DP-L", "DP-A", "AD")
-# Of a split, at most: all of it.
-ALL = 10**6
-
+POSITIONS = 2**16  # input positions that are run at once
+_ALL = 10**6  # examples of a split, at most: all of it
+# The supplement's Table 1: members of each group. The rule for three classes is not given, and is
+# the one that comes nearest to these sizes.
+GROUP_SIZES = {
+    "SST": (265, 412, 1384),
+    "IMDB": (1900, 2163, 5968),
+    "20News I": (557, 957, 1011),
+    "20News II": (49, 268, 192, 164),
+}
 
 Scales = Annotated[
     tuple[PositiveFloat, ...],
@@ -113,7 +127,7 @@ class Variant:
 
 def open_corpus(config: SunluConfig, corpus: str) -> Corpus:
     """Return a labelled corpus as the authors read one: every word known, no boundaries."""
-    return open_labelled(
+    return corpora.open_labelled(
         corpus,
         "sunlu",
         min_count=1,
@@ -126,24 +140,21 @@ def open_corpus(config: SunluConfig, corpus: str) -> Corpus:
 
 def model_of(config: SunluConfig, variant: Variant) -> ClassifierSpec:
     """Return one of the paper's four models (details of the authors' code in its settings)."""
-    query = LearnedQuery(initial="normal")
-    dot = DotProduct(scale=variant.scale, query=query)
-    additive = Additive(
-        hidden=config.hidden,
-        activation="tanh",
-        output_bias="off",
-        scale=variant.scale,
-        query=query,
-    )
+    query, hidden = LearnedQuery(initial="normal"), config.hidden
+    attention: AttentionSpec = DotProduct(scale=variant.scale, query=query)
+    if variant.model == "AD":
+        attention = Additive(
+            hidden=hidden, activation="tanh", output_bias="off", scale=variant.scale, query=query
+        )
     encoders: Mapping[str, EncoderSpec] = {
-        "DP-A": Affine(hidden=config.hidden),
+        "DP-A": Affine(hidden=hidden),
         "DP-L": Recurrent(hidden=config.lstm_hidden, initial="orthogonal"),
     }
     return ClassifierSpec(
         embedding=config.embedding,
         vectors=UniformEmbeddings(spread=0.1),
         encoder=encoders.get(variant.model, WordStates()),
-        attention=additive if variant.model == "AD" else dot,
+        attention=attention,
         output=Output(bias="off"),
         dropout=config.dropout,
     )
@@ -175,7 +186,7 @@ def unit_of(config: SunluConfig, source: Corpus, variant: Variant, seed: int) ->
             evaluate_at=every(epoch, config.epochs * epoch),
             optimizer=Adagrad(),
             objective=objective_of(config, variant),
-            examples=ALL,
+            examples=_ALL,
             stored=0,
             scores=(),
         ),
@@ -208,3 +219,50 @@ def train(config: SunluConfig, plan: Plan, lab: Lab) -> list[Runs]:
     sources = [open_corpus(config, name) for name in config.corpus]
     trained = lab.train([planned(config, source, plan) for source in sources], "classifiers")
     return [Runs(source, cells) for source, cells in zip(sources, trained, strict=True)]
+
+
+@lru_cache(maxsize=4)
+def groups_of(source: Corpus) -> Grouped:
+    """Return the groups of words by the paper's rule; only counts enter."""
+    counts, labels = corpus_counts(source), source.output_words.words
+    printed = corpora.printed_name(source, "sunlu")
+    rule = GroupRule()
+    if printed is not None and len(labels) > 2:
+        rule = nearest_rule(counts, GROUP_SIZES[printed], minimum=range(60)).rule
+    return Grouped.of(rule, counts, labels)
+
+
+def sheet_of(
+    source: Corpus, seeds: Iterable[int] = (), table: str = "", *, percent: bool = False
+) -> Sheet:
+    """Return the sheet of a corpus' held-out part, for one of the paper's tables."""
+    split, printed = corpora.held_out(source).split, corpora.printed_name(source, "sunlu")
+    return Sheet(source.dataset, split, tuple(seeds), "sunlu", table, printed, percent)
+
+
+def answers_of(units: Sequence[TrainedUnit], source: Corpus, device: str) -> Answers:
+    """Run the best weights of each unit on the held-out texts."""
+    models: Any = (unit.best_model.to(device) for unit in units)
+    return read_answers(models, corpora.held_out(source).batch.to(device), positions=POSITIONS)
+
+
+def statistics_rows(source: Corpus) -> list[Measurement]:
+    """Return Table 1, the supplement's group sizes, and how many texts were left out."""
+    sheet, found = sheet_of(source, table="table1"), corpora.parts(source)
+    lengths = [len(example.inputs) for part in found.values() for example in part]
+    n, types, groups = len(lengths), len(source.input_words), groups_of(source)
+    rows = [
+        sheet.point("avg_length", float(np.mean(lengths)), n=n, split="train"),
+        sheet.point("vocab_size", types, n=n, split="train"),
+    ]
+    for split, examples in found.items():
+        counts = Counter(int(example.targets[0]) for example in examples)
+        for label, name in enumerate(source.output_words.words):
+            of, size = {"class": name}, len(examples)
+            rows.append(sheet.point(f"{split}_size", counts[label], of, size, split=split))
+    printed = GROUP_SIZES.get(str(sheet.printed), (None,) * len(groups.members))
+    for (name, ids), members in zip(groups.members.items(), printed, strict=True):
+        row = {"published": members, "found": groups.rule.model_dump(), "split": "train"}
+        rows.append(sheet.point("group_size", len(ids), {"group": name}, types, **row))
+    reasons = corpora.left_out(source) or corpora.NOTHING_LEFT_OUT
+    return rows + corpora.left_out_rows(sheet, reasons, n)

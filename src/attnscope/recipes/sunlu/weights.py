@@ -6,7 +6,7 @@ such outliers are listed with the text where they have it, and the scores of its
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,35 +15,34 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field
+from torch import Tensor
 
-from attnscope.analysis.separation import compute_separation, standardised_gap
+from attnscope.analysis.replaced_attention import positions_at_once
+from attnscope.analysis.separation import compute_box, compute_separation, standardised_gap
 from attnscope.claims.decide import SIGNIFICANT, all_of, verdict
 from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs
+from attnscope.data.batch import Batch
 from attnscope.data.corpus import Corpus
-from attnscope.data.token_groups import NEUTRAL
+from attnscope.data.token_groups import NEGATIVE, NEUTRAL, POSITIVE
+from attnscope.figures import distributions
 from attnscope.figures.charts import beside
-from attnscope.figures.panel import data
+from attnscope.figures.palette import group_colours
 from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.corpora import held_out
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.sunlu.corpora import (
-    NEGATIVE,
-    POSITIVE,
-    batches,
-    colours_of,
-    groups_of,
-    sheet_of,
-)
 from attnscope.recipes.sunlu.units import (
+    POSITIONS,
     SIZES,
     SST,
     Plan,
     SunluConfig,
     Variant,
     deviations,
+    groups_of,
+    sheet_of,
     train,
 )
 from attnscope.runs.result import Measurement, Result
@@ -51,8 +50,6 @@ from attnscope.scores.polarity import mean_scores
 from attnscope.training.trained_unit import TrainedUnit
 
 Array = NDArray[np.float64]
-# Minimum and maximum inside the whiskers, quartiles and median.
-_POINTS = ("low whisker", "first quartile", "median", "third quartile", "high whisker")
 _CIRCLES = 40  # outliers of a group that are drawn, the largest first
 _LONGEST = 40  # words of a text that are shown
 
@@ -66,12 +63,7 @@ class Config(SunluConfig):
     outliers: int = Field(5, ge=1)  # neutral words that are listed, and drawn
 
 
-QUICK = {
-    "corpus": ("grammar-sentiment",),
-    "seeds": 2,
-    "embedding": 20,
-    "epochs": 4,
-}
+QUICK = {"corpus": ("grammar-sentiment",), "seeds": 2, "embedding": 20, "epochs": 4}
 HEADLINE = ("AUC(weight)", "mean(weight)", "outlier")
 
 
@@ -91,13 +83,18 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     return rows
 
 
+def _batches(source: Corpus) -> Iterator[tuple[Tensor, Batch]]:
+    """Yield the held-out texts in batches of like length, with their places."""
+    yield from held_out(source).batch.by_length(positions_at_once(POSITIONS))
+
+
 class _Words:
     """One seed's words that occur in the held-out part: mean α and a of each, by group."""
 
     def __init__(self, unit: TrainedUnit, source: Corpus, device: str) -> None:
         model: Any = unit.best_model.to(device)
         self.seed, self.model = (unit.unit.seed,), model
-        texts = [part.to(device) for _, part in batches(source)]
+        texts = [part.to(device) for _, part in _batches(source)]
         scores = mean_scores(model, texts, len(source.input_words))
         self.weights, self.attention = scores.weights.cpu().numpy(), scores.attention.cpu().numpy()
         self.groups = {}
@@ -154,17 +151,12 @@ def _box(sheet: Sheet, words: _Words, group: str) -> list[Measurement]:
     n = len(values)
     if not n:
         return []
-    first, median, third = np.quantile(values, [0.25, 0.5, 0.75])
-    reach = 1.5 * (third - first)
-    outside = (values < first - reach) | (values > third + reach)
-    inside = values[~outside]
-    points = (inside.min(), first, median, third, inside.max())
-    rows = [
-        sheet.point("box", float(value), {"group": group, "point": name}, n)
-        for name, value in zip(_POINTS, points, strict=True)
-    ]
-    beyond = np.sort(values[outside])[::-1][:_CIRCLES]
-    for place, value in enumerate(beyond.tolist()):
+    found, beyond = compute_box(values)
+    rows = []
+    for name, value in found._asdict().items():
+        axes = {"group": group, "point": name.replace("_", " ")}
+        rows.append(sheet.point("box", value, axes, n))
+    for place, value in enumerate(beyond[:_CIRCLES].tolist()):
         rows.append(sheet.point("circle", value, {"group": group, "place": place}, n))
     return rows
 
@@ -194,12 +186,12 @@ def _outliers(config: Config, source: Corpus, sheet: Sheet, words: _Words) -> li
 
 
 @torch.no_grad()
-def _where(model: Any, source: Corpus, types: torch.Tensor) -> list[tuple[int, float]]:
+def _where(model: Any, source: Corpus, types: Tensor) -> list[tuple[int, float]]:
     """Return, for each word, the example where its weight is largest, and that weight."""
     device = next(model.parameters()).device
     best = torch.full((len(types),), -1.0)
     where = torch.zeros(len(types), dtype=torch.long)
-    for places, part in batches(source):
+    for places, part in _batches(source):
         weights = model.trace(part.to(device)).sites["cross"].weights[:, 0, 0].cpu()
         here = part.inputs[None] == types[:, None, None]
         largest, row = (
@@ -263,39 +255,14 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
 
 
 def _boxes(result: Result, dataset: str) -> alt.LayerChart:
-    """Draw boxes with whiskers and outliers as circles, as the paper does."""
-    rows = result.select("box", dataset)
+    rows, circles = result.select("box", dataset), result.select("circle", dataset)
     groups = plots.axis_values(rows, "group")
-    boxes: dict[str, dict[str, Any]] = {group: {"group": group} for group in groups}
+    boxes: dict[str, dict[str, float]] = {group: {} for group in groups}
+    outliers: dict[str, list[float]] = {group: [] for group in groups}
     for row in rows:
-        boxes[str(row.axes["group"])][str(row.axes["point"]).replace(" ", "_")] = row.value
-    circles = [
-        {"group": row.axes["group"], "value": row.value} for row in result.select("circle", dataset)
-    ]
-    tints = colours_of(groups)
-    colour = alt.Color(
-        "group:N", scale=alt.Scale(domain=list(tints), range=list(tints.values())), legend=None
-    )
-    x = alt.X("group:N", sort=groups, title=None, axis=alt.Axis(labelAngle=0))
-    base = alt.Chart(data(list(boxes.values()))).encode(x=x, color=colour)
-
-    def y(field: str) -> alt.Y:
-        return alt.Y(f"{field}:Q", title="mean attention weight")
-
-    quartiles = {"y": y("first_quartile"), "y2": "third_quartile:Q"}
-    layers = [
-        base.mark_rule().encode(y=y("low_whisker"), y2="high_whisker:Q"),
-        # White first, so that the whiskers end at the box.
-        base.mark_bar(size=34).encode(color=alt.value("white"), **quartiles),
-        base.mark_bar(size=34, fillOpacity=0.25, strokeWidth=1.5).encode(
-            stroke=colour, **quartiles
-        ),
-        base.mark_tick(size=34, thickness=2).encode(y=y("median")),
-    ]
-    if circles:
-        points = alt.Chart(data(circles)).mark_point(size=22, strokeWidth=1)
-        layers.append(points.encode(x=x, y=y("value"), color=colour))
-    scale = rows[0].axes["lambda"]
-    return alt.LayerChart(layer=layers).properties(
-        width=90 * len(groups), height=240, title=alt.TitleParams(f"{dataset}, λ = {scale:g}")
-    )
+        boxes[str(row.axes["group"])][str(row.axes["point"]).replace(" ", "_")] = row.number
+    for row in circles:
+        outliers[str(row.axes["group"])].append(row.number)
+    title = f"{dataset}, λ = {rows[0].axes['lambda']:g}"
+    tints = group_colours(groups)
+    return distributions.boxes(boxes, outliers, tints, y_title="mean attention weight", title=title)

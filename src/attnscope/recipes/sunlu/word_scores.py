@@ -7,7 +7,7 @@ words are judged by that label's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,14 +15,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from attnscope.analysis.separation import compute_separation, standardised_gap
+from attnscope.analysis.separation import auc_interval, standardised_gap
 from attnscope.data.corpus import Corpus, training_batches
 from attnscope.data.randomness import generator
-from attnscope.data.token_groups import NEUTRAL, corpus_counts
+from attnscope.data.token_groups import NEGATIVE, NEUTRAL, POSITIVE, Grouped, corpus_counts
 from attnscope.errors import MissingCapability
-from attnscope.recipes.kit.sheet import Sheet
-from attnscope.recipes.sunlu.corpora import NEGATIVE, POSITIVE, Grouped, groups_of
-from attnscope.recipes.sunlu.units import Variant
+from attnscope.recipes.kit.sheet import Number, Sheet, number
+from attnscope.recipes.sunlu.units import Variant, groups_of
 from attnscope.runs.result import Measurement, Plane, Point
 from attnscope.scores.polarity import WordTypeScores, mean_scores, scores_alone
 from attnscope.theory.gradient_flow.groups import similarity_signs
@@ -40,16 +39,59 @@ class SeedScores:
     """One seed's scores: s of each word and label (with two labels one column), a of each word."""
 
     unit: TrainedUnit
+    groups: Grouped
     polarity: Array
     attention: Array
 
-    def towards(self, group: str, groups: Grouped) -> Array:
-        """Return the polarity that a group is judged by."""
-        column = 0 if self.polarity.shape[1] == 1 else groups.polar.index(group)
-        return self.polarity[:, column]
+    def towards(self, group: str) -> Array:
+        """Return the polarity that a group is judged by; neutral words have the last label's."""
+        polar = self.groups.polar
+        own = polar.index(group) if group in polar else len(polar) - 1
+        return self.polarity[:, 0 if self.polarity.shape[1] == 1 else own]
+
+    def s(self, group: str, towards: str | None = None) -> Array:
+        """Return the polarity of a group's words."""
+        return self.towards(towards or group)[self.groups.members[group].numpy()]
+
+    def a(self, group: str) -> Array:
+        """Return the attention scores of a group's words."""
+        return self.attention[self.groups.members[group].numpy()]
+
+    def numbers(self) -> dict[Number, float]:
+        """Return everything that is one number a seed."""
+        found: dict[Number, float] = {}
+        polar, binary = self.groups.polar, self.groups.binary
+        for group in polar:
+            attention = auc_interval(self.a(group), self.a(NEUTRAL))
+            polarity = auc_interval(self.s(group), self.s(NEUTRAL, group))
+            found[number("AUC(attention)", group=group)] = attention.value
+            found[number("AUC(polarity)", group=group)] = polarity.value
+        for group in self.groups.members:
+            found[number("mean(attention)", group=group)] = float(self.a(group).mean())
+            if group != NEUTRAL or binary:
+                found[number("mean(polarity)", group=group)] = float(self.s(group).mean())
+        for name, of in (("polarity", self.s), ("attention", self.a)):
+            size = np.abs(np.concatenate([of(group) for group in polar])).mean()
+            found[number(f"size({name})")] = float(size)
+        return found | self._sides() if binary else found
+
+    def _sides(self) -> dict[Number, float]:
+        """Return how positive and negative words part, and how far neutral ones are from 0."""
+        means = {group: abs(float(self.s(group).mean())) for group in self.groups.members}
+        apart = auc_interval(self.s(POSITIVE), self.s(NEGATIVE)).value
+        return {
+            number("AUC(polarity)", group=AGAINST): apart,
+            number("neutral_share"): means[NEUTRAL] / min(means[POSITIVE], means[NEGATIVE]),
+            number("gap_size"): abs(self.gap),
+        }
+
+    @property
+    def gap(self) -> float:
+        """The standardised gap of a, positive over negative words."""
+        return standardised_gap(self.a(POSITIVE), self.a(NEGATIVE))
 
 
-def read_scores(unit: TrainedUnit, reading: str, device: str) -> SeedScores:
+def read_scores(unit: TrainedUnit, groups: Grouped, reading: str, device: str) -> SeedScores:
     """Read the scores of each word type off a unit.
 
     Parameters
@@ -69,7 +111,7 @@ def read_scores(unit: TrainedUnit, reading: str, device: str) -> SeedScores:
         scores = mean_scores(model, batches, types)
     two = scores.logits.shape[1] == 2
     polarity = scores.polarity[:, None] if two else scores.logits
-    return SeedScores(unit, polarity.cpu().numpy(), scores.attention.cpu().numpy())
+    return SeedScores(unit, groups, polarity.cpu().numpy(), scores.attention.cpu().numpy())
 
 
 class CellScores:
@@ -84,126 +126,50 @@ class CellScores:
         device: str,
     ) -> None:
         self.source, self.groups = source, groups_of(source)
-        self.seeds = [read_scores(unit, reading, device) for unit in units]
+        self.seeds = [read_scores(unit, self.groups, reading, device) for unit in units]
+        self.numbers = [seed.numbers() for seed in self.seeds]
         axes = variant.axes | {"reading": reading}
         self.sheet = Sheet(source.dataset, seeds=[u.unit.seed for u in units], axes=axes)
-
-    @property
-    def first(self) -> Sheet:
-        """The sheet of the first seed, which figures show."""
-        return replace(self.sheet, seeds=self.sheet.seeds[:1])
-
-    def attention(self, seed: SeedScores, group: str) -> Array:
-        """Return a of a group's words."""
-        return seed.attention[self.groups.members[group].numpy()]
-
-    def polarity(self, seed: SeedScores, group: str, towards: str | None = None) -> Array:
-        """Return s of a group's words."""
-        return seed.towards(towards or group, self.groups)[self.groups.members[group].numpy()]
+        # Figures show the first seed.
+        self.first = replace(self.sheet, seeds=self.sheet.seeds[:1])
 
     def rows(self) -> list[Measurement]:
-        """Return everything that is one number a cell."""
-        rows = [*self._separations(), *self._means()]
-        for name, values in self.sizes().items():
-            rows.append(self.sheet.mean(f"size({name})", values))
-        return [*rows, *self._sides(), *self._gaps()] if self.groups.binary else rows
-
-    def _separations(self) -> list[Measurement]:
-        """Return how well scores separate each label's words from neutral ones."""
-        rows = []
-        for group in self.groups.polar:
-            attention, polarity = [], []
+        """Return what is one number a cell, and the gap of attention scores seed by seed."""
+        rows = self.sheet.over_seeds(self.numbers)
+        if self.groups.binary:
+            n = min(len(self.groups.members[group]) for group in self.groups.polar)
             for seed in self.seeds:
-                a, neutral = self.attention(seed, group), self.attention(seed, NEUTRAL)
-                attention.append(compute_separation(a, neutral).auc.value)
-                s, neutral = self.polarity(seed, group), self.polarity(seed, NEUTRAL, group)
-                polarity.append(compute_separation(s, neutral).auc.value)
-            rows.append(self.sheet.mean("AUC(attention)", attention, {"group": group}))
-            rows.append(self.sheet.mean("AUC(polarity)", polarity, {"group": group}))
-        return rows
-
-    def _means(self) -> list[Measurement]:
-        rows = []
-        for group in self.groups.members:
-            means = [float(self.attention(seed, group).mean()) for seed in self.seeds]
-            rows.append(self.sheet.mean("mean(attention)", means, {"group": group}))
-            if group != NEUTRAL or self.groups.binary:
-                own = self._judged_by(group)
-                towards = [float(self.polarity(seed, group, own).mean()) for seed in self.seeds]
-                rows.append(self.sheet.mean("mean(polarity)", towards, {"group": group}))
-        return rows
-
-    def _judged_by(self, group: str) -> str:
-        """Return the group whose polarity a group's words are shown with."""
-        return group if group != NEUTRAL else self.groups.polar[-1]
-
-    def sizes(self) -> dict[str, list[float]]:
-        """Return the mean of |s| and of |a| over polar words, seed by seed."""
-        return {
-            "polarity": [self._size(seed, self.polarity) for seed in self.seeds],
-            "attention": [self._size(seed, self.attention) for seed in self.seeds],
-        }
-
-    def _size(self, seed: SeedScores, of: Callable[[SeedScores, str], Array]) -> float:
-        return float(np.abs(np.concatenate([of(seed, g) for g in self.groups.polar])).mean())
-
-    def _sides(self) -> list[Measurement]:
-        """Return how well s parts positive from negative, and how far neutral words are from 0."""
-        aucs, shares = [], []
-        for seed in self.seeds:
-            s = {group: self.polarity(seed, group) for group in self.groups.polar}
-            s[NEUTRAL] = self.polarity(seed, NEUTRAL, POSITIVE)
-            aucs.append(compute_separation(s[POSITIVE], s[NEGATIVE]).auc.value)
-            means = {group: abs(float(values.mean())) for group, values in s.items()}
-            shares.append(means[NEUTRAL] / min(means[POSITIVE], means[NEGATIVE]))
-        return [
-            self.sheet.mean("AUC(polarity)", aucs, {"group": AGAINST}),
-            self.sheet.mean("neutral_share", shares),
-        ]
-
-    def _gaps(self) -> list[Measurement]:
-        """Return the standardised gap of a, positive over negative words: its size, and by seed."""
-        gaps = [
-            standardised_gap(self.attention(seed, POSITIVE), self.attention(seed, NEGATIVE))
-            for seed in self.seeds
-        ]
-        rows = [self.sheet.mean("gap_size", [abs(gap) for gap in gaps])]
-        n = min(len(self.groups.members[group]) for group in self.groups.polar)
-        for seed, gap in zip(self.seeds, gaps, strict=True):
-            found, own = _products(seed.unit), (seed.unit.unit.seed,)
-            rows.append(self.sheet.point("gap", gap, n=n, seeds=own, found=found))
+                found, own = _products(seed.unit), (seed.unit.unit.seed,)
+                rows.append(self.sheet.point("gap", seed.gap, n=n, seeds=own, found=found))
         return rows
 
     def words(self, count: int) -> Plane:
         """Return a fixed random part of each group's words, with the first seed's scores."""
-        seed, points = self.seeds[0], []
+        seed, names, points = self.seeds[0], self.source.input_words.words, []
         for group, members in self.groups.members.items():
             order = torch.randperm(len(members), generator=generator("shown words", group))
-            polarity = seed.towards(self._judged_by(group), self.groups)
+            polarity = seed.towards(group)
             for index in members[order[:count]].tolist():
                 x, y = float(polarity[index]), float(seed.attention[index])
-                points.append(Point(self._word(index), group, x, y))
+                points.append(Point(names[index], group, x, y))
         return self.first.plane("word", points, x=TITLES["polarity"], y=TITLES["attention"])
 
     def lists(self, count: int) -> list[Measurement]:
         """Return the most polar words of each label and the most attended, by the first seed."""
-        seed, rows = self.seeds[0], []
+        seed, names, rows = self.seeds[0], self.source.input_words.words, []
         counts = corpus_counts(self.source).sum(1).numpy()
         seen = counts > self.groups.rule.minimum
         columns = {("most_attended", "words"): seed.attention}
         for group in self.groups.polar:
             sign = -1.0 if group == NEGATIVE and self.groups.binary else 1.0
-            columns["most_polar", group] = sign * seed.towards(group, self.groups)
+            columns["most_polar", group] = sign * seed.towards(group)
         for (name, group), values in columns.items():
             ranked = np.where(seen, values, -np.inf).argsort()[::-1][: min(count, int(seen.sum()))]
             for place, index in enumerate(ranked.tolist()):
-                found = {"word": self._word(index), "occurrences": int(counts[index])}
+                found = {"word": names[index], "occurrences": int(counts[index])}
                 axes = {"group": group, "place": place}
                 rows.append(self.first.point(name, float(values[index]), axes, found=found))
         return rows
-
-    def _word(self, index: int) -> str:
-        return self.source.input_words.words[index]
 
     def dot_signs(self) -> list[Measurement]:
         """Return the share of polar words' dot products with the predicted sign, at the end."""
@@ -225,9 +191,9 @@ class CellScores:
 def ratio_rows(small: CellScores, large: CellScores) -> list[Measurement]:
     """Return mean |s| and |a| of polar words at the larger λ over those at the smaller one."""
     rows = []
-    for name, values in large.sizes().items():
-        pairs = zip(values, small.sizes()[name], strict=True)
-        rows.append(large.sheet.mean(f"ratio({name})", [a / b for a, b in pairs]))
+    for name in TITLES:
+        key, pairs = number(f"size({name})"), zip(large.numbers, small.numbers, strict=True)
+        rows.append(large.sheet.mean(f"ratio({name})", [a[key] / b[key] for a, b in pairs]))
     return rows
 
 

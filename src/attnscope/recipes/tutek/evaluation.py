@@ -1,32 +1,29 @@
-"""Models on the examples that choose and on those that are measured, which are never the same.
-
-The validation part of a corpus chooses the best weights, δ and η, and its test part is measured.
-Where a corpus has no test part (the package's own, or a user's folder), a quarter of the validation
-part chooses and the rest is measured.
-"""
+"""Trained models on held-out texts: fragility, single words, and tables of models as dots."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from copy import deepcopy
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
-import numpy as np
-import torch
-from torch import nn
-
-from attnscope.analysis.classification import Average, classification_metrics
-from attnscope.analysis.replaced_attention import POSITIONS, positions_at_once
+from attnscope.analysis.classification import usual_average
+from attnscope.analysis.fragility import (
+    Fragility,
+    compute_fragility,
+    difference_intervals,
+    extra_drops,
+    fragility_intervals,
+)
 from attnscope.analysis.token_probabilities import TokenProbabilities, compute_token_probabilities
-from attnscope.data.batch import Batch
 from attnscope.data.corpus import Corpus
 from attnscope.data.source import Source
-from attnscope.models.base import ModelSpec
-from attnscope.models.trace import AttentionModel
-from attnscope.recipes.kit import corpora
-from attnscope.recipes.kit.corpora import HeldOut, left_out, left_out_rows
-from attnscope.recipes.kit.sheet import Sheet
+from attnscope.figures.palette import CLASSIFIERS
+from attnscope.recipes.kit import corpora, plots
+from attnscope.recipes.kit.sheet import Sheet, rng
+from attnscope.recipes.tutek.units import ModelVariant, Runs, choosing_count
 from attnscope.runs.result import Measurement
+from attnscope.training.loaded import loaded_model
 from attnscope.training.trained_unit import TrainedUnit
 
 # The names of the corpora in the published tables.
@@ -38,17 +35,22 @@ PRINTED = {
     "mimic-anemia": "Anemia",
     "mimic-diabetes": "Diabetes",
 }
-# Validation examples that choose, at most: an evaluation must not take longer than its steps.
-_CHOOSING = 2000
+MODIFIED = ("uniform", "permuted")
+# Names in figures of table 1's columns, and of base models whose query is computed from the text
+# (footnote 8).
+LABELS = {
+    "base": "base",
+    "concat": "concat",
+    "residual": "residual",
+    "tying": "tying",
+    "mlm": "masked words",
+    "instance": "own query",
+}
+# The paper's marks of attention.
+SIGNS = {"additive": "+", "dot": "•"}
 
 
-def choosing_count(source: Corpus) -> int:
-    """Return how many validation examples choose."""
-    count = len(source.validation_examples)
-    return min(count, _CHOOSING) if "test" in corpora.parts(source) else max(1, count // 4)
-
-
-def held_out(source: Source) -> HeldOut:
+def held_out(source: Source) -> corpora.HeldOut:
     """Return the examples that are measured."""
     assert isinstance(source, Corpus)
     return corpora.held_out(source, choosing_count(source))
@@ -62,79 +64,76 @@ def sheet_of(
     return Sheet(source.dataset, split, tuple(seeds), "tutek", table, printed, percent)
 
 
-def statistics_rows(source: Corpus) -> list[Measurement]:
-    """Return table 5: mean length in words and vocabulary; sizes, and texts that were left out."""
-    sheet = sheet_of(source, table="table5")
-    marks = len(source.encode(""))  # boundaries are not counted
-    lengths = [len(example.inputs) - marks for example in source.training_examples]
-    sizes = {
-        "avg_length": float(np.mean(lengths)),
-        "vocab_size": len(source.input_words),
-        "train_size": len(lengths),
-        "val_size": len(source.validation_examples),
-        "measured_size": len(held_out(source).examples),
-    }
-    n = len(lengths)
-    rows = [sheet.point(name, value, n=n, split="train") for name, value in sizes.items()]
-    return rows + left_out_rows(sheet, left_out(source), n)
-
-
-def average_of(source: Corpus) -> Average:
-    """Return how F1 is averaged: the positive class of two, else the mean over classes."""
-    return "positive" if len(source.output_words) == 2 else "macro"
-
-
-def best_model(unit: TrainedUnit, device: str) -> AttentionModel:
-    """Return a unit's model with its best weights on a device; nothing is kept of it."""
-    return _loaded(unit, "best", device)
-
-
-def last_model(unit: TrainedUnit, device: str) -> AttentionModel:
-    """Return a unit's model with its last weights on a device."""
-    return _loaded(unit, "last", device)
-
-
-def _loaded(unit: TrainedUnit, which: str, device: str) -> AttentionModel:
-    model = deepcopy(_built(unit.unit.source, unit.unit.model))
-    arrays = unit.folder.load_weights(which)[1]
-    for name, parameter in model.named_parameters():
-        parameter.copy_(torch.from_numpy(arrays[name]))
-    return model.to(device)  # type: ignore[return-value]
-
-
-@lru_cache(maxsize=4)
-def _built(source: Source, spec: ModelSpec) -> nn.Module:
-    """Build a model once for all its seeds: reading word vectors takes longer than measuring."""
-    return spec.build(source, 0).eval().requires_grad_(False)
-
-
-def validation_f1(unit: TrainedUnit, device: str = "cpu") -> float:
-    """Return a unit's F1, under its own attention, on the examples that choose."""
-    source = unit.unit.source
-    assert isinstance(source, Corpus)
-    batch = source.evaluation_batch(unit.unit.training.examples).to(device)
-    said = predicted(best_model(unit, device), batch)
-    labels = batch.targets[:, 0].cpu().numpy()
-    return float(classification_metrics(labels, said, average=average_of(source))["f1"])
-
-
-@torch.no_grad()
-def predicted(model: AttentionModel, batch: Batch) -> np.ndarray:
-    """Return the label that a model gives each example."""
-    said = np.zeros(len(batch), dtype=np.int64)
-    for rows, part in batch.by_length(positions_at_once(POSITIONS)):
-        said[rows.numpy()] = model.trace(part).logits[:, 0].argmax(-1).cpu().numpy()
-    return said
-
-
-def part_of(batch: Batch, most: int) -> Batch:
-    """Return at most so many examples, evenly spread over a batch."""
-    if len(batch) <= most:
-        return batch
-    return batch.rows(torch.linspace(0, len(batch) - 1, most).round().long()).trimmed()
-
-
 def read_tokens(units: Sequence[TrainedUnit], device: str) -> list[TokenProbabilities]:
     """Read trained units word by word on the held-out texts (Eq. 9)."""
     batch = held_out(units[0].unit.source).batch.to(device)
-    return [compute_token_probabilities(best_model(unit, device), batch) for unit in units]
+    return [compute_token_probabilities(loaded_model(unit, device), batch) for unit in units]
+
+
+def measure_fragility(
+    units: Sequence[TrainedUnit], permutations: int, device: str
+) -> list[Fragility]:
+    """Run trained units, one by one, under trained, uniform and permuted attention."""
+    batch = held_out(units[0].unit.source).batch.to(device)
+    return [compute_fragility(loaded_model(unit, device), batch, permutations) for unit in units]
+
+
+def fragility_rows(
+    sheet: Sheet,
+    runs: Runs,
+    permutations: int,
+    device: str,
+    axes_of: Callable[[ModelVariant], Mapping[str, Any]] = lambda variant: variant.axes,
+) -> list[Measurement]:
+    """Return the metrics of every model, their changes, and how they compare with the base's."""
+    names = {"trained": "trained"} | {f"{m}_change": f"drop_{m}" for m in MODIFIED}
+    found = {key: measure_fragility(runs.units[key], permutations, device) for key in runs.units}
+    rows, average = [], usual_average(runs.source.output_words)
+    for variant, own in found.items():
+        axes, intervals = axes_of(variant), fragility_intervals(own, rng=rng(), average=average)
+        for condition, name in names.items():
+            for metric, interval in intervals[condition].items():
+                rows.append(sheet.row(f"{metric}_{name}", interval, axes, share=True))
+        base = found.get(replace(variant, model="base"))
+        if base is None or variant.model == "base":
+            continue
+        less = difference_intervals(own, base, rng=rng(), average=average)["f1"]
+        rows.append(sheet.row("f1_difference", less, axes, share=True))
+        for name in MODIFIED:
+            more, of = extra_drops(own, base, name, average=average), {"modification": name}
+            rows.append(sheet.mean("extra_drop", more, {**axes, **of}, share=True))
+    return rows
+
+
+def heading(place: str, rows: Sequence[Measurement]) -> str:
+    """Return a title that explains the marks next to the models' names."""
+    present = {str(row.axes["attention"]) for row in rows}
+    marks = ", ".join(f"{sign} {name}" for name, sign in SIGNS.items() if name in present)
+    return f"{place} ({marks} attention)"
+
+
+def place_of(row: Measurement) -> tuple[int, int]:
+    """Return where a measurement stands in the paper's tables: by model, then by attention."""
+    model, attention = str(row.axes["model"]), str(row.axes["attention"])
+    return list(LABELS).index(model), list(SIGNS).index(attention)
+
+
+def label_of(row: Measurement) -> str:
+    """Return a model and its attention's sign."""
+    return f"{name_of(row)} {SIGNS[str(row.axes['attention'])]}"
+
+
+def name_of(row: Measurement) -> str:
+    """Return the name of a measurement's model."""
+    return LABELS[str(row.axes["model"])]
+
+
+def colour_of(row: Measurement) -> str:
+    """Return the colour of a measurement's model."""
+    return CLASSIFIERS[str(row.axes["model"])]
+
+
+# Measurements of the models as dots, in the paper's order.
+dot_tables = partial(
+    plots.dot_tables, label=label_of, colour=colour_of, order=place_of, title=heading
+)

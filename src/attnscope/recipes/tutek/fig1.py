@@ -8,30 +8,34 @@ output held in place (Jain & Wallace) is measured with it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import altair as alt
 import numpy as np
 from pydantic import Field
 
 from attnscope.analysis.adversary import Search, find_adversaries
-from attnscope.analysis.imitation import Imitated, compare_with_base
+from attnscope.analysis.imitation import Imitated, compare_with_base, curve_gap
 from attnscope.claims.decide import above
 from attnscope.claims.table import Cells, Claim, Needs, Part
 from attnscope.data.corpus import Corpus
 from attnscope.figures.charts import Axis, Guide, Panel, beside, curves, points
+from attnscope.figures.palette import CLASSIFIERS
 from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
-from attnscope.recipes.kit.settings import Names
+from attnscope.recipes.kit.settings import EachOnce, Names, Several
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.tutek.evaluation import best_model, held_out, last_model, part_of, sheet_of
-from attnscope.recipes.tutek.figures import LABELS, MODELS, name_of
+from attnscope.recipes.tutek.evaluation import (
+    LABELS,
+    held_out,
+    name_of,
+    sheet_of,
+)
 from attnscope.recipes.tutek.units import (
     SIZES,
     SMALL,
     Attentions,
     ModelVariant,
-    Numbers,
     Runs,
     TutekConfig,
     deviations,
@@ -42,13 +46,15 @@ from attnscope.recipes.tutek.units import (
 from attnscope.runs.result import Measurement, Result
 from attnscope.theory.divergence import LARGEST_JSD
 from attnscope.training.imitation import Imitation
+from attnscope.training.loaded import loaded_model
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
 
 _MODELS = ("base", "mlm", "tying")
 # An adversary starts from other weights than its model.
 _OTHER_SEED = 100
-_PLACES = 101  # of the common range at which two curves are compared
+
+Strengths = Annotated[tuple[Annotated[float, Field(ge=0)], ...], Several, EachOnce]
 
 
 class Config(TutekConfig):
@@ -58,16 +64,12 @@ class Config(TutekConfig):
     attention: Attentions = Field(("additive",), min_length=1)  # the paper does not say which
     # The paper gives no λ. Its published code has some 5e-4 with a divergence that has no upper
     # bound; JSD has one, .69, and TVD is at most 1, so that these reach from nothing to all.
-    lambdas: Numbers = Field((0, 0.01, 0.1, 1), min_length=2)
+    lambdas: Strengths = Field((0, 0.01, 0.1, 1), min_length=2)
     searched: int = Field(500, ge=1)  # texts for which an attention is searched, at most
     search_steps: int = Field(500, ge=1)  # Jain and Wallace's
 
 
-QUICK = SMALL | {
-    "lambdas": [0, 1],
-    "searched": 40,
-    "search_steps": 40,
-}
+QUICK = SMALL | {"lambdas": [0, 1], "searched": 40, "search_steps": 40}
 HEADLINE = ("jsd", "tvd", "tvd_difference", "search_jsd")
 
 Adversaries = Mapping[tuple[ModelVariant, float], Sequence[Imitated]]
@@ -108,8 +110,8 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
 
 
 def _compared(imitator: TrainedUnit, base: TrainedUnit, device: str) -> Imitated:
-    batch = held_out(base.unit.source).batch.to(device)
-    return compare_with_base(last_model(imitator, device), best_model(base, device), batch)
+    models = loaded_model(imitator, device, "last"), loaded_model(base, device)
+    return compare_with_base(*models, held_out(base.unit.source).batch.to(device))
 
 
 def _curve_rows(config: Config, source: Corpus, found: Adversaries) -> list[Measurement]:
@@ -136,32 +138,14 @@ def _curve_rows(config: Config, source: Corpus, found: Adversaries) -> list[Meas
     return rows
 
 
-def curve_gap(one: Sequence[tuple[float, float]], other: Sequence[tuple[float, float]]) -> float:
-    """Return the mean of y₁(x) − y₂(x) over the x that both curves reach, NaN if there are none.
-
-    Parameters
-    ----------
-    one, other
-        Points (x, y) in any order; between them a curve is straight.
-    """
-    first, second = (np.array(sorted(points)) for points in (one, other))
-    low = max(first[0, 0], second[0, 0])
-    high = min(first[-1, 0], second[-1, 0])
-    if not low < high:
-        return float("nan")
-    places = np.linspace(low, high, _PLACES)
-    gap = np.interp(places, *first.T) - np.interp(places, *second.T)
-    return float(gap.mean())
-
-
 def _search_rows(config: Config, runs: Runs, device: str) -> list[Measurement]:
     """Return how far attention can move with the output held, for seed 0 of every model."""
     sheet = sheet_of(runs.source, (0,))
-    batch = part_of(held_out(runs.source).batch, config.searched).to(device)
+    batch = held_out(runs.source).batch.spread(config.searched).to(device)
     search = Search(steps=config.search_steps)
     rows = []
     for variant, units in runs.units.items():
-        found = find_adversaries(best_model(units[0], device), batch, search).divergence
+        found = find_adversaries(loaded_model(units[0], device), batch, search).divergence
         near = {"share above .6": float((found > 0.6).float().mean())}
         rows.append(sheet.mean("search_jsd", found.numpy(), variant.axes, found=near))
     return rows
@@ -197,7 +181,7 @@ def _panel(result: Result, dataset: str, attention: str) -> alt.LayerChart:
     panel = Panel(
         Axis("JSD of attention (nats)", domain=(0, 0.72)),
         Axis("TVD of predictions", domain=(0, top)),
-        {LABELS[name]: MODELS[name] for name in _MODELS},
+        {LABELS[name]: CLASSIFIERS[name] for name in _MODELS},
         title=f"{dataset}, {attention}",
         guides=(Guide([(LARGEST_JSD, 0), (LARGEST_JSD, top)], "ln 2", at="start"),),
     )

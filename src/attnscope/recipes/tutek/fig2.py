@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import altair as alt
 import numpy as np
 from pydantic import Field
 from scipy import stats
 
+from attnscope.analysis.logit_identity import logit_differences
 from attnscope.analysis.token_probabilities import (
     SentenceProbabilities,
     TokenProbabilities,
@@ -23,29 +25,45 @@ from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs, Part
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.corpus import Corpus
 from attnscope.errors import UsageError
-from attnscope.recipes.kit.lab import Lab
+from attnscope.figures.charts import beside
+from attnscope.figures.palette import CLASSIFIERS
+from attnscope.figures.word_curves import word_curves
+from attnscope.models.attentions import Additive, AttentionSpec, DotProduct, LearnedQuery
+from attnscope.models.classifier import ClassifierSpec, Output
+from attnscope.models.embedding import UniformEmbeddings
+from attnscope.models.encoders import Affine, EncoderSpec, Recurrent, WordStates
+from attnscope.recipes.kit import plots
+from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.kit.sheet import Sheet
-from attnscope.recipes.tutek.evaluation import best_model, held_out, read_tokens, sheet_of
-from attnscope.recipes.tutek.fig2_figure import draw
-from attnscope.recipes.tutek.identity import EXACT, identity_rows
+from attnscope.recipes.recipe import Charts
+from attnscope.recipes.tutek.evaluation import (
+    LABELS,
+    SIGNS,
+    held_out,
+    read_tokens,
+    sheet_of,
+)
 from attnscope.recipes.tutek.units import (
     SIZES,
     SMALL,
     Attentions,
+    ModelVariant,
     Runs,
     TutekConfig,
     deviations,
+    model_of,
     open_corpus,
     train_corpora,
     variants,
 )
-from attnscope.runs.result import Measurement, Record
-
-__all__ = ["CLAIMS", "HEADLINE", "QUICK", "Config", "draw", "measure"]
+from attnscope.runs.result import Matrix, Measurement, Record, Result
+from attnscope.training.loaded import loaded_model
 
 # The words of a sentence for a figure: fewer show nothing, more do not fit.
 _READABLE = (6, 30)
+# Of the three ways to a logit: the largest difference in float64, and the texts it is taken over.
+EXACT, _EXAMPLES = 1e-12, 64
 
 
 class Config(TutekConfig):
@@ -113,7 +131,7 @@ def _sentences(config: Config, runs: Runs, found: Found, device: str) -> list[Re
         chosen = chosen_sentences(source, found)
     rows: list[Record] = []
     for variant, units in runs.units.items():
-        model = best_model(units[0], device)
+        model = loaded_model(units[0], device)
         for title, batch in chosen.items():
             here = batch.to(device)
             read = sentence_probabilities(model, here, source.input_words, source.output_words)[0]
@@ -177,6 +195,45 @@ def chosen_sentences(source: Corpus, found: Found) -> dict[str, Batch]:
     return chosen
 
 
+def classifiers(config: TutekConfig) -> dict[str, ClassifierSpec]:
+    """Return all classifiers of the three papers, by name."""
+    width = config.hidden
+    specs = {
+        f"tutek {name}, {attention}": model_of(config, ModelVariant(name, attention))
+        for name in LABELS
+        for attention in SIGNS
+    }
+    specs["snell"] = ClassifierSpec(embedding=2 * width, encoder=Recurrent(hidden=width))
+    normal = LearnedQuery(initial="normal")
+    dot = DotProduct(scale=10.0, query=normal)
+    additive = Additive(hidden=width, activation="tanh", output_bias="off", query=normal)
+    sunlu: dict[str, tuple[EncoderSpec, AttentionSpec]] = {
+        "DP": (WordStates(), dot),
+        "DP-A": (Affine(hidden=width), dot),
+        "DP-L": (Recurrent(hidden=width, initial="orthogonal"), dot),
+        "AD": (WordStates(), additive),
+    }
+    for name, (encoder, attention) in sunlu.items():
+        specs[f"sunlu {name}"] = ClassifierSpec(
+            embedding=2 * width,
+            vectors=UniformEmbeddings(),
+            encoder=encoder,
+            attention=attention,
+            output=Output(bias="off"),
+        )
+    return specs
+
+
+def identity_rows(config: TutekConfig, source: Corpus) -> list[Measurement]:
+    """Return how far three ways to a logit are apart, on classifiers that are not trained."""
+    sheet, batch = sheet_of(source, (0,)), held_out(source).batch.spread(_EXAMPLES)
+    rows = []
+    for name, spec in classifiers(config).items():
+        for way, off in logit_differences(spec.build(source, 0).double(), batch).items():
+            rows.append(sheet.point("identity", off, {"classifier": name, "way": way}, _EXAMPLES))
+    return rows
+
+
 def _agrees(cell: Cell) -> Finding:
     """Check that one way to a logit agrees with the model's own on every classifier."""
     rows = cell.select("identity")
@@ -199,3 +256,42 @@ CLAIMS = {
     ),
     "tutek.identity": Claim(Cells("identity", ("way",)), (_agrees,)),
 }
+
+_TITLES = {
+    "sure": "a sentence that the base model is sure of",
+    "long": "a long sentence",
+    "unsure": "a sentence that the base model is not sure of",
+    "regularised surer": "a sentence that the tied model is surer of",
+    "given": "the sentence given",
+}
+
+
+def draw(result: Result, units: Sequence[Logged]) -> Charts:
+    """Draw a corpus' sentences one below the other; dotted lines are the models' probabilities."""
+
+    def sentences(dataset: str) -> alt.ConcatChart:
+        titles = plots.axis_values(result.select("confidence", dataset), "sentence")
+        panels = [_sentence(result, dataset, title) for title in titles]
+        return beside(*panels, columns=1, title=dataset)
+
+    return plots.per_dataset(result, "confidence", sentences, "fig2")
+
+
+def _sentence(result: Result, dataset: str, title: str) -> alt.LayerChart:
+    own = result.select("confidence", dataset, sentence=title)
+    words = result.select_pictures(Matrix, "word_probability", dataset, sentence=title)
+    labels = {str(row.found["label"]) for row in own}
+    names = {}
+    for row in own:
+        # The predicted label is named where the models differ in it.
+        differs = f" ({row.found['label']})" if len(labels) > 1 else ""
+        names[row.axes["model"]] = LABELS[str(row.axes["model"])] + differs
+    return word_curves(
+        [str(word) for word in words[0].columns],
+        {names[matrix.axes["model"]]: matrix.values[0] for matrix in words},
+        {names[row.axes["model"]]: row.number for row in own},
+        {name: CLASSIFIERS[str(model)] for model, name in names.items()},
+        y_title="probability of the predicted label",
+        title=_TITLES[title],
+        subtitle="dotted: the whole model",
+    )

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-import altair as alt
-import numpy as np
-import torch
 from pydantic import Field
 
-from attnscope.analysis.agreement import attention_entropy
-from attnscope.analysis.replaced_attention import labelled_traces
+from attnscope.analysis.answers import read_answers
 from attnscope.claims.decide import verdict
 from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs
-from attnscope.figures.charts import Axis, beside
+from attnscope.figures.charts import Axis
 from attnscope.figures.palette import ROLES
 from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import Names, Several
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.tutek.evaluation import best_model, held_out, sheet_of
-from attnscope.recipes.tutek.fragility import fragility_rows, measure_fragility
+from attnscope.recipes.tutek.evaluation import fragility_rows, held_out, sheet_of
 from attnscope.recipes.tutek.units import (
     SIZES,
     SMALL,
@@ -31,7 +26,7 @@ from attnscope.recipes.tutek.units import (
     train_corpora,
 )
 from attnscope.runs.result import Measurement, Result
-from attnscope.training.trained_unit import TrainedUnit
+from attnscope.training.loaded import loaded_model
 
 _STARTS: tuple[Literal["default", "normal"], ...] = ("default", "normal")
 
@@ -55,26 +50,21 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     rows: list[Measurement] = []
     for runs in train_corpora(config, lab, models):
         sheet = sheet_of(runs.source, range(config.seeds), percent=True)
+        rows += fragility_rows(sheet, runs, config.permutations, lab.device, axes_of)
+        batch = held_out(runs.source).batch.to(lab.device)
+        # The order decides which texts a bootstrap draws: by length, as in the committed results.
+        order = batch.input_lengths.argsort(stable=True, descending=True)
         for variant, units in runs.units.items():
-            axes = {"initial": variant.initial}
-            found = measure_fragility(units, config.permutations, lab.device)
-            rows += fragility_rows(sheet, runs.source, found, axes)
-            for unit in units:
-                seed = unit.unit.seed
-                values = entropies(unit, lab.device)
-                rows.append(sheet.mean("entropy", values, {**axes, "seed": seed}, seeds=(seed,)))
+            loaded = (loaded_model(unit, lab.device) for unit in units)
+            for seed, texts in enumerate(read_answers(loaded, batch).entropy):
+                axes = axes_of(variant) | {"seed": seed}
+                rows.append(sheet.mean("entropy", texts[order], axes, seeds=(seed,)))
     return rows
 
 
-@torch.no_grad()
-def entropies(unit: TrainedUnit, device: str) -> np.ndarray:
-    """Return the entropy of attention of each held-out text, in units of log L."""
-    parts = []
-    batch = held_out(unit.unit.source).batch.to(device)
-    for _, trace in labelled_traces(best_model(unit, device), batch):
-        site = trace.sites["cross"]
-        parts.append(attention_entropy(site.weights[:, 0].double(), site.mask)[:, 0].cpu())
-    return torch.cat(parts).numpy()
+def axes_of(variant: ModelVariant) -> dict[str, Any]:
+    """Return the axes of a cell: the initial query."""
+    return {"initial": variant.initial}
 
 
 # Thresholds of the catalogue, fixed beforehand.
@@ -124,14 +114,11 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
         seed = f", seed {row.axes['seed']}" if "seed" in row.axes else ""
         return names[str(row.axes["initial"])] + seed
 
-    def colour(row: Measurement) -> str:
-        return tints[str(row.axes["initial"])]
-
-    def table(dataset: str) -> alt.ConcatChart:
-        drawn = [
-            plots.dots(result.select(name, dataset), axis, label=label, colour=colour, width=200)
-            for name, axis in panels.items()
-        ]
-        return beside(*drawn, title=dataset)
-
-    return plots.per_dataset(result, "entropy", table, "initialisation")
+    return plots.dot_tables(
+        result,
+        "initialisation",
+        panels,
+        label=label,
+        colour=lambda row: tints[str(row.axes["initial"])],
+        width=200,
+    )

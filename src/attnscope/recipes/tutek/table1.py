@@ -12,25 +12,30 @@ from functools import partial
 from typing import Any, Literal
 
 import altair as alt
+import numpy as np
 from pydantic import Field
 from scipy import stats
 
+from attnscope.analysis.classification import usual_average
+from attnscope.analysis.fragility import fragility_intervals
 from attnscope.claims.decide import Verdict, about_equal, share_of, verdict
 from attnscope.claims.pool import Pool
 from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs, Part
+from attnscope.data.corpus import Corpus
 from attnscope.figures.charts import Axis, Panel, beside
-from attnscope.figures.palette import NEUTRAL
-from attnscope.recipes.kit import plots
+from attnscope.figures.palette import CLASSIFIERS, NEUTRAL
+from attnscope.recipes.kit import corpora, plots
 from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.sheet import rng
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.tutek.evaluation import sheet_of, statistics_rows
-from attnscope.recipes.tutek.figures import MODELS, SIGNS, dot_tables
-from attnscope.recipes.tutek.fragility import (
+from attnscope.recipes.tutek.evaluation import (
     MODIFIED,
-    comparison_rows,
+    SIGNS,
+    dot_tables,
     fragility_rows,
-    intervals_of,
+    held_out,
     measure_fragility,
+    sheet_of,
 )
 from attnscope.recipes.tutek.units import (
     CHOOSING_SEED,
@@ -88,18 +93,28 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     """Train every model on every corpus and run it under other attention."""
     rows: list[Measurement] = []
     for runs in train_corpora(config, lab, config.models):
-        source = runs.source
-        sheet = sheet_of(source, range(config.seeds), "table1", percent=True)
-        rows += statistics_rows(source)
-        found = {
-            variant: measure_fragility(units, config.permutations, lab.device)
-            for variant, units in runs.units.items()
-        }
-        for variant, each in found.items():
-            rows += fragility_rows(sheet, source, each, variant.axes)
-        rows += comparison_rows(sheet, source, found, lambda variant: variant.axes)
+        sheet = sheet_of(runs.source, range(config.seeds), "table1", percent=True)
+        rows += statistics_rows(runs.source)
+        rows += fragility_rows(sheet, runs, config.permutations, lab.device)
         rows += _choice_rows(runs, config.permutations, lab.device)
     return rows
+
+
+def statistics_rows(source: Corpus) -> list[Measurement]:
+    """Return table 5: mean length in words and vocabulary; sizes, and texts that were left out."""
+    sheet = sheet_of(source, table="table5")
+    marks = len(source.encode(""))  # boundaries are not counted
+    lengths = [len(example.inputs) - marks for example in source.training_examples]
+    sizes = {
+        "avg_length": float(np.mean(lengths)),
+        "vocab_size": len(source.input_words),
+        "train_size": len(lengths),
+        "val_size": len(source.validation_examples),
+        "measured_size": len(held_out(source).examples),
+    }
+    n = len(lengths)
+    rows = [sheet.point(name, value, n=n, split="train") for name, value in sizes.items()]
+    return rows + corpora.left_out_rows(sheet, corpora.left_out(source), n)
 
 
 def _choice_rows(runs: Runs, permutations: int, device: str) -> list[Measurement]:
@@ -108,6 +123,7 @@ def _choice_rows(runs: Runs, permutations: int, device: str) -> list[Measurement
     The effect of a weight is measured after the choice, and has no part in it.
     """
     sheet = sheet_of(runs.source, (CHOOSING_SEED,), percent=True)
+    average = usual_average(runs.source.output_words)
     rows = []
     for variant, grid in runs.grids.items():
         chosen = runs.weight(variant)
@@ -118,7 +134,8 @@ def _choice_rows(runs: Runs, permutations: int, device: str) -> list[Measurement
         for weight, one in grid.items():
             axes = {**variant.axes, "weight": weight}
             rows.append(sheet.point("validation_f1", one.f1, axes, n, share=True, split="val"))
-            found = intervals_of(measure_fragility([one.unit], permutations, device), runs.source)
+            seeds = measure_fragility([one.unit], permutations, device)
+            found = fragility_intervals(seeds, rng=rng(), average=average)
             rows.append(sheet.row("ablation_f1", found["trained"]["f1"], axes, share=True))
             for name in MODIFIED:
                 change = found[f"{name}_change"]["f1"]
@@ -268,31 +285,25 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     for dataset in plots.datasets(result.select("validation_f1")):
         panels: list[alt.LayerChart] = []
         for model in _WEIGHTS:
-            weights = plots.axis_values(
-                result.select("validation_f1", dataset, model=model), "weight"
-            )
-            if len(weights) > 1:
-                panels += _ablation(result, dataset, model, sorted(weights))
+            for name, title in _ABLATION.items():
+                panels += _ablation(result.select(name, dataset, model=model), model, title)
         if panels:
             charts[f"ablation-{dataset}"] = beside(*panels, columns=len(_ABLATION), title=dataset)
     return charts
 
 
-def _ablation(
-    result: Result, dataset: str, model: str, weights: Sequence[float]
-) -> list[alt.LayerChart]:
-    """Draw validation F1 and its changes over the weights of a grid."""
+def _ablation(rows: Sequence[Measurement], model: str, title: str) -> list[alt.LayerChart]:
+    """Draw a number over the weights of a grid, where there are several."""
+    weights = sorted(plots.axis_values(rows, "weight"))
+    if len(weights) < 2:
+        return []
     ends = (weights[0] / 1.2, weights[-1] * 1.2)
     axis = Axis(_WEIGHTS[model], scale="log", domain=ends, ticks=weights, format="g")
-    colours = {"+ additive": MODELS[model], "• dot": NEUTRAL}
-    panels = []
-    for name, title in _ABLATION.items():
-        rows = result.select(name, dataset, model=model)
-        present = {_marked(row) for row in rows}
-        own = {group: colour for group, colour in colours.items() if group in present}
-        panel = Panel(axis, Axis(title), own, width=190)
-        panels.append(plots.curves(rows, panel, x="weight", group=_marked))
-    return panels
+    present = {_marked(row) for row in rows}
+    tints = {"+ additive": CLASSIFIERS[model], "• dot": NEUTRAL}
+    tints = {group: colour for group, colour in tints.items() if group in present}
+    panel = Panel(axis, Axis(title), tints, width=190)
+    return [plots.curves(rows, panel, x="weight", group=_marked)]
 
 
 def _marked(row: Measurement) -> str:

@@ -10,36 +10,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
-import torch
-from joblib import Parallel, delayed  # type: ignore[import-untyped]
 from pydantic import Field
 
 from attnscope.analysis.information import (
-    CLUSTER_BATCH,
     CLUSTERS,
     OCCURRENCES,
     SAMPLES,
     TYPES,
     Information,
-    cluster_labels,
-    label_information,
+    mutual_informations,
     occurrences,
+    training_part,
     word_counts,
 )
 from attnscope.analysis.intervals import paired_difference_interval
 from attnscope.claims.decide import above, all_of, below, share_of
 from attnscope.claims.pool import interval_of
 from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs
-from attnscope.data.batch import Batch, collate
 from attnscope.data.corpus import Corpus
-from attnscope.data.randomness import generator, seed_of
 from attnscope.data.tokens import SPECIALS
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.sheet import rng
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.tutek.evaluation import best_model, sheet_of
-from attnscope.recipes.tutek.figures import dot_tables
+from attnscope.recipes.tutek.evaluation import dot_tables, sheet_of
 from attnscope.recipes.tutek.units import (
     SIZES,
     SMALL,
@@ -52,6 +45,7 @@ from attnscope.recipes.tutek.units import (
     variants,
 )
 from attnscope.runs.result import Measurement, Result
+from attnscope.training.loaded import loaded_model
 
 # "It is not possible for concat": its states are wider than its words.
 _MODELS = ("base", "residual", "tying", "mlm")
@@ -70,11 +64,7 @@ class Config(TutekConfig):
     occurrences: int = Field(OCCURRENCES, ge=2)
 
 
-QUICK = SMALL | {
-    "words": 60,
-    "clusters": 40,
-    "occurrences": 1000,
-}
+QUICK = SMALL | {"words": 60, "clusters": 40, "occurrences": 1000}
 HEADLINE = ("mi_mf", "mi_mf_shuffled", "mi_rs", "mi_rs_shuffled")
 
 
@@ -91,53 +81,25 @@ Informations = dict[tuple[ModelVariant, str], list[Information]]
 
 def _informations(config: Config, runs: Runs, lab: Lab) -> Informations:
     """Return the estimates by model and sample, one a seed."""
-    batch = _part_of_train(runs.source, 2 * config.occurrences)
-    counts = word_counts(batch, len(runs.source.input_words), _specials(runs.source))
+    batch = training_part(runs.source, 2 * config.occurrences)
+    words = runs.source.input_words.words
+    specials = [words.index(word) for word in SPECIALS if word in words]
+    counts = word_counts(batch, len(words), specials)
     batch = batch.to(lab.device)
     found: Informations = {}
     for sample, draw_types in SAMPLES.items():
         types = draw_types(counts, config.words, 0)
         for seed in range(config.seeds):
-            read = [
-                occurrences(
-                    best_model(units[seed], lab.device), batch, types, limit=config.occurrences
-                )
-                for units in runs.units.values()
-            ]
+            models = (loaded_model(units[seed], lab.device) for units in runs.units.values())
+            limit = config.occurrences
+            read = [occurrences(model, batch, types, limit=limit) for model in models]
             # Frozen embeddings are the same in all models of a seed.
-            points = [read[0].embeddings, *(one.states for one in read)]
-            words, *states = _clustered(points, config.clusters, seed, lab.workers.jobs)
-            for variant, own in zip(runs.units, states, strict=True):
-                information = label_information(words, own, seed=seed)
+            embeddings, states = read[0].embeddings, [one.states for one in read]
+            settings = {"clusters": config.clusters, "seed": seed, "jobs": lab.workers.jobs}
+            every = mutual_informations(embeddings, states, **settings)
+            for variant, information in zip(runs.units, every, strict=True):
                 found.setdefault((variant, sample), []).append(information)
     return found
-
-
-def _clustered(
-    points: Sequence[torch.Tensor], clusters: int, seed: int, jobs: int
-) -> list[np.ndarray]:
-    """Return the clusters of word embeddings, and of each model's states, in parallel."""
-    names = ["inputs", *["states"] * (len(points) - 1)]
-    seeds = [seed_of("clusters", name, seed) % 2**32 for name in names]
-    work = [
-        delayed(cluster_labels)(part, clusters, CLUSTER_BATCH, own)
-        for part, own in zip(points, seeds, strict=True)
-    ]
-    return list(Parallel(n_jobs=jobs)(work))
-
-
-def _specials(source: Corpus) -> list[int]:
-    words = source.input_words.words
-    return [words.index(word) for word in SPECIALS if word in words]
-
-
-def _part_of_train(source: Corpus, tokens: int) -> Batch:
-    """Return random training examples of about so many tokens, or all of them."""
-    examples = source.training_examples
-    order = torch.randperm(len(examples), generator=generator("part for information")).tolist()
-    lengths = np.cumsum([len(examples[place].inputs) for place in order])
-    count = int(np.searchsorted(lengths, tokens)) + 1
-    return collate([examples[place] for place in order[:count]])
 
 
 def _rows(config: Config, source: Corpus, found: Informations) -> list[Measurement]:

@@ -9,13 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attnscope.analysis.token_probabilities import TokenProbabilities
 from attnscope.claims.decide import below
 from attnscope.claims.table import Cells, Claim, Needs, Part
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.tutek.evaluation import read_tokens, sheet_of
-from attnscope.recipes.tutek.figures import dot_tables
+from attnscope.recipes.tutek.evaluation import dot_tables, read_tokens, sheet_of
 from attnscope.recipes.tutek.units import (
     SIZES,
     SMALL,
@@ -43,19 +41,16 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
         sheet = sheet_of(runs.source, range(config.seeds), "table3")
         means = {}
         for variant, units in runs.units.items():
-            means[variant] = _means(read_tokens(units, lab.device))
+            # Seeds × texts, NaN where a text is classified wrongly.
+            read = read_tokens(units, lab.device)
+            means[variant] = np.stack([one.of_correct("token_mean") for one in read])
             rows.append(sheet.crossed("token_probability", means[variant], variant.axes))
         for variant, own in means.items():
             if variant.model != "base":
-                # Where either model is wrong the difference is NaN, and is left out.
+                # Texts that either model gets wrong are left out.
                 less = own - means[ModelVariant("base", variant.attention)]
                 rows.append(sheet.crossed("token_probability_difference", less, variant.axes))
     return rows
-
-
-def _means(seeds: Sequence[TokenProbabilities]) -> np.ndarray:
-    """Return seeds × texts: the mean over words, NaN where a text is classified wrongly."""
-    return np.stack([one.of_correct("token_mean") for one in seeds])
 
 
 CLAIMS = {

@@ -13,13 +13,17 @@ from pydantic import Field
 from attnscope.claims.decide import share_of, verdict
 from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs
 from attnscope.figures.charts import Axis, Panel, beside
+from attnscope.figures.palette import CLASSIFIERS
 from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import Names, Several
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.tutek.evaluation import sheet_of
-from attnscope.recipes.tutek.figures import LABELS, MODELS, name_of
-from attnscope.recipes.tutek.fragility import comparison_rows, fragility_rows, measure_fragility
+from attnscope.recipes.tutek.evaluation import (
+    LABELS,
+    fragility_rows,
+    name_of,
+    sheet_of,
+)
 from attnscope.recipes.tutek.units import (
     SIZES,
     SMALL,
@@ -72,11 +76,8 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     rows: list[Measurement] = []
     for runs, deeper in zip(corpora, trained, strict=True):
         sheet = sheet_of(runs.source, range(config.seeds), "table6", percent=True)
-        found = {}
-        for variant, units in {**(runs.units if 1 in config.layers else {}), **deeper}.items():
-            found[variant] = measure_fragility(units, config.permutations, lab.device)
-            rows += fragility_rows(sheet, runs.source, found[variant], axes_of(variant))
-        rows += comparison_rows(sheet, runs.source, found, axes_of)
+        every = replace(runs, units={**(runs.units if 1 in config.layers else {}), **deeper})
+        rows += fragility_rows(sheet, every, config.permutations, lab.device, axes_of)
     return rows
 
 
@@ -123,7 +124,7 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
             depths = sorted(plots.axis_values(rows, "layers"))
             x = Axis("layers", domain=(depths[0], depths[-1]), ticks=depths, format="d")
             y = Axis(title, domain=plots.span(rows, room=0.0, published=False))
-            panel = Panel(x, y, {LABELS[model]: MODELS[model] for model in _MODELS}, width=150)
+            panel = Panel(x, y, {LABELS[model]: CLASSIFIERS[model] for model in _MODELS}, width=150)
             panels.append(plots.band(rows, panel, x="layers", group=name_of))
         return beside(*panels, title=dataset)
 

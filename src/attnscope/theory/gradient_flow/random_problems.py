@@ -1,4 +1,4 @@
-"""Random problems for the gradient-flow terms, their exact rates by autograd, and the misprints.
+"""Random problems for sunlu's gradient-flow terms: exact rates by autograd, and the misprints.
 
 A problem is a classifier without context with random parameters and a few random texts, in which
 words repeat and lengths differ. The exact rate of a score is its directional derivative along the
@@ -131,7 +131,7 @@ def exact(problem: Problem) -> Rates:
 
 
 def predicted(problem: Problem) -> Rates:
-    """Return the rates as the sum of the terms (Eq. 19, 27; supplement, Eq. 44)."""
+    """Return the rates as the sum of the terms (sunlu Eq. 19, 27, 44)."""
     parameters = problem.parameters()
     pulls = corpus_pulls(parameters.polarity, parameters.attention_scores, [problem.batch])
     terms = flow_terms(parameters, pulls)
@@ -157,7 +157,7 @@ def _occurring(problem: Problem, parameters: Parameters) -> tuple[Tensor, Tensor
 
 
 def multiclass_polarity(problem: Problem, *, printed: bool) -> Float[Tensor, "type logit"]:
-    """Return ds/dτ for K classes by the supplement's Eq. 82; as printed it lacks α_j."""
+    """Return ds/dτ for K classes by sunlu's Eq. 82; as printed it lacks α_j."""
     parameters, batch = problem.parameters(), problem.batch
     weights, wrong, output = _occurring(problem, parameters)
     share = batch.input_mask.to(weights) if printed else weights
@@ -175,7 +175,7 @@ def multiclass_polarity(problem: Problem, *, printed: bool) -> Float[Tensor, "ty
 
 
 def multiclass_attention(problem: Problem, *, printed: bool) -> Float[Tensor, " type"]:
-    """Return da/dτ for K classes by the supplement's Eq. 83; printed with 1/λ in its first term."""
+    """Return da/dτ for K classes by sunlu's Eq. 83; printed with 1/λ in its first term."""
     parameters, batch = problem.parameters(), problem.batch
     weights, wrong, output = _occurring(problem, parameters)
     V, W, E = problem.tensors["V"], problem.tensors["W"], problem.tensors["E"]
@@ -192,7 +192,7 @@ def multiclass_attention(problem: Problem, *, printed: bool) -> Float[Tensor, " 
 
 
 def products(problem: Problem, *, printed: bool) -> Float[Tensor, "type type2"]:
-    """Return d(e_iᵀe_k)/dτ for two classes by the supplement's Eq. 44; printed with 1/λ twice."""
+    """Return d(e_iᵀe_k)/dτ for two classes by sunlu's Eq. 44; printed with 1/λ twice."""
     parameters = problem.parameters()
     pulls = corpus_pulls(parameters.polarity, parameters.attention_scores, [problem.batch])
     pull = pulls.mean(torch.float64)
