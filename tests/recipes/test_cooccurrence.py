@@ -15,7 +15,7 @@ from attnscope.data.tasks import MixtureCopy, PermutationCopy, SampledCopy
 from attnscope.errors import UsageError
 from attnscope.recipes.recipe import Lab
 from attnscope.recipes.running import draw, run
-from attnscope.recipes.snell import cooccurrence as recipe, cooccurrence_text as text_pieces
+from attnscope.recipes.snell import cooccurrence as recipe
 from attnscope.runs.result import Matrix, Measurement, Result
 from attnscope.runs.spec import read_settings
 from attnscope.training.engine.workers import Workers
@@ -188,7 +188,7 @@ def test_counts_of_a_later_em_step_are_not_the_count_table(
     def skewed(input_types: int, output_types: int) -> Tensor:
         return torch.rand(input_types, output_types, generator=torch.Generator()).double()
 
-    monkeypatch.setattr(text_pieces, "uniform_translation", skewed)
+    monkeypatch.setattr(recipe, "uniform_translation", skewed)
     later = measure(CONFIG, tmp_path)
     assert all((row.value or 0) > 0.1 for row in later.select("ibm_difference"))
 

@@ -10,8 +10,8 @@ import pytest
 from attnscope.claims.catalogue import catalogue
 from attnscope.claims.decide import Verdict
 from attnscope.claims.pool import Decision, Pool
-from attnscope.recipes.snell import table5_claims
-from attnscope.recipes.snell.table5_claims import CLAIMS
+from attnscope.recipes.snell import table5_results
+from attnscope.recipes.snell.table5_results import CLAIMS
 from attnscope.runs.result import Measurement, Result
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
@@ -492,7 +492,7 @@ def test_deviations_from_the_papers_corpora_and_embeddings_are_told(claim: str) 
 
 
 def test_the_outlier_is_the_corpus_that_the_paper_leaves_out() -> None:
-    assert table5_claims.OUTLIER == "sms"
+    assert table5_results.OUTLIER == "sms"
 
 
 def judged(config: dict[str, Any], corpora: Sequence[str] = CORPORA) -> Verdict:

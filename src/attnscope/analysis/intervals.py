@@ -45,6 +45,15 @@ class Interval:
     high: float
     n: int
 
+    def shifted(self, by: float) -> Interval:
+        """Return the interval of the value plus a constant."""
+        return Interval(self.value + by, self.low + by, self.high + by, self.n)
+
+    def scaled(self, by: float) -> Interval:
+        """Return the interval of a multiple of the value; its ends change places below 0."""
+        low, high = (self.low, self.high) if by >= 0 else (self.high, self.low)
+        return Interval(by * self.value, by * low, by * high, self.n)
+
 
 def sentence_interval(
     values: ArrayLike,

@@ -5,13 +5,14 @@ The threshold is that of snell §3.3; accuracy is over all real positions, EOS i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 LEARNED_AT = 0.95
 
 
 def learned(accuracy_at_end: float, threshold: float = LEARNED_AT) -> bool:
-    """Tell whether a run's last accuracy reaches the threshold.
+    """Return whether a run's last accuracy reaches the threshold.
 
     Parameters
     ----------
@@ -39,3 +40,17 @@ def steps_to(
     """
     evaluations = zip(accuracies, steps, strict=True)
     return min((step for accuracy, step in evaluations if accuracy >= threshold), default=None)
+
+
+def learned_at(log: Sequence[Mapping[str, Any]], budget: int | None = None) -> int | None:
+    """Return the first step of a unit's log at which it had learned, or None.
+
+    Parameters
+    ----------
+    log
+        One row per evaluation, with ``step`` and ``accuracy``.
+    budget
+        The last step that counts; all of them if not given.
+    """
+    rows = [row for row in log if budget is None or row["step"] <= budget]
+    return steps_to([row["accuracy"] for row in rows], [row["step"] for row in rows])

@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from attnscope.analysis.intervals import Interval
-from attnscope.claims.decide import Verdict
+from attnscope.analysis.learning import learned
+from attnscope.claims.decide import Outcome, Verdict
 from attnscope.runs.result import Measurement, Result, select
 
 Sizes = Mapping[str, float] | Mapping[str, Mapping[str, float]]
@@ -55,6 +56,15 @@ class Pool:
         """Return the data sets on which a name was measured, in order."""
         return list(dict.fromkeys(row.dataset for row in self.select(name)))
 
+    def outcomes(self, **axes: Any) -> list[Outcome]:
+        """Return whether and when each run learned, by its ``accuracy`` and ``steps_to_95``."""
+        reached = {_run(row): row.value for row in self.select("steps_to_95", **axes)}
+        found = []
+        for row in self.select("accuracy", **axes):
+            steps = reached[_run(row)]
+            found.append(Outcome(learned(row.number), None if steps is None else int(steps)))
+        return found
+
     @property
     def quick(self) -> bool:
         """Whether the results are of quick runs."""
@@ -89,6 +99,10 @@ class Decision:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     deviation: str = ""
     note: str = ""
+
+
+def _run(row: Measurement) -> tuple[Any, ...]:
+    return (*sorted(row.axes.items()), row.seeds)
 
 
 def _is_large(result: Result, sizes: Sizes) -> bool:

@@ -82,6 +82,23 @@ class Matrix(Labelled):
             raise ValueError(f"{self.name} has a mark outside its {rows} × {columns} cells")
         return self
 
+    @property
+    def transposed(self) -> Matrix:
+        """The matrix with its rows and columns exchanged."""
+
+        def turned(cells: Cells | None) -> Cells | None:
+            return None if cells is None else tuple(zip(*cells, strict=True))
+
+        changed = {
+            "rows": self.columns,
+            "columns": self.rows,
+            "row_axis": self.column_axis,
+            "column_axis": self.row_axis,
+            "marks": tuple((column, row) for row, column in self.marks),
+            **{name: turned(getattr(self, name)) for name in ("values", "low", "high")},
+        }
+        return self.model_copy(update=changed)
+
     @classmethod
     def of(
         cls,

@@ -118,6 +118,11 @@ class TrainedUnit:
         return next(row for row in self.log if row["step"] == step)
 
     @property
+    def evaluated_steps(self) -> list[int]:
+        """The steps of the log."""
+        return [int(row["step"]) for row in self.log]
+
+    @property
     def best_step(self) -> int:
         """The step of the best weights."""
         return best_step(self.log, self.unit.training)

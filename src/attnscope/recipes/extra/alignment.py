@@ -6,7 +6,10 @@ alone. Attention α and probe β are those of snell's translator, trained on the
 on the gold pairs, teacher-forced, their pieces merged to words. Links can be had in Pharaoh's
 format::
 
-    from attnscope.analysis.alignment import to_pharaoh
+    from attnscope.figures.charts import Axis
+from attnscope.figures.palette import NEUTRAL, SCORES
+from attnscope.recipes.kit.plots import dots, per_dataset
+from attnscope.analysis.alignment import to_pharaoh
     from attnscope.recipes.extra.alignment import Config, training_text
     from attnscope.recipes.extra.alignment_links import ibm_links
     from attnscope.recipes.extra.alignment_text import open_gold
@@ -251,9 +254,6 @@ def _rows(
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw the error rate of every method, a figure for each gold corpus."""
-    from attnscope.figures.charts import Axis
-    from attnscope.figures.palette import NEUTRAL, SCORES
-    from attnscope.recipes.kit.plots import dots, per_dataset
 
     def rates(dataset: str) -> Any:
         return dots(

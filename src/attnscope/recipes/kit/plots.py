@@ -15,10 +15,12 @@ from typing import Any
 
 import altair as alt
 
+from attnscope.analysis.learning import LEARNED_AT
 from attnscope.figures import charts
-from attnscope.figures.charts import Axis, Panel
+from attnscope.figures.charts import Axis, Guide, Panel
 from attnscope.figures.palette import NEUTRAL
 from attnscope.figures.panel import grouped, y_channel
+from attnscope.recipes.kit.lab import Logged
 from attnscope.runs.result import Matrix, Measurement, Plane, Result
 
 Says = Callable[[Measurement], str]
@@ -75,6 +77,35 @@ def curves(
     """Draw measurements over an axis as one thin line for each group, without intervals."""
     lines = [ends(row) | {"x": row.axes[x], "group": _said(group, row)} for row in rows]
     return charts.curves(lines, panel, x="x", y="value", group="group", detail="group")
+
+
+def accuracy_curves(
+    groups: Mapping[str, Sequence[Logged]], colours: Mapping[str, str], steps: int, **panel: Any
+) -> alt.LayerChart:
+    """Draw the accuracy in units' logs, a thin line each, and the level that counts as learned.
+
+    Parameters
+    ----------
+    groups, colours
+        Units and colour by label.
+    steps
+        The end of the axis.
+    **panel
+        Fields of `attnscope.figures.charts.Panel`.
+    """
+    rows = []
+    for label, units in groups.items():
+        for run, unit in enumerate(units):
+            points = [{"step": row["step"], "accuracy": row["accuracy"]} for row in unit.rows]
+            rows += [point | {"group": label, "run": run} for point in points]
+    frame = Panel(
+        Axis("training steps", domain=(0, steps)),
+        Axis("accuracy on held-out sequences", domain=(0, 1)),
+        dict(colours),
+        guides=[Guide([(0, LEARNED_AT), (steps, LEARNED_AT)])],
+        **panel,
+    )
+    return charts.curves(rows, frame, x="step", y="accuracy", group="group", detail="run")
 
 
 def matrix(

@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attnscope.analysis.intervals import Interval, crossed_interval, mean_interval, rate_interval
+from attnscope.analysis.learning import learned, learned_at
 from attnscope.claims.published import PublishedRow, published_row
 from attnscope.runs.pictures import Curve, Matrix, Plane, Point, Values
 from attnscope.runs.result import Measurement, measured
+from attnscope.training.trained_unit import TrainedUnit
 
 Axes = Mapping[str, Any]
 
@@ -98,6 +100,25 @@ class Sheet:
         keys = found[0] if found else ()
         rows = [self.mean(k.name, [one[k] for one in found], dict(k.axes), **row) for k in keys]
         return [row for row in rows if row.n]
+
+    def outcomes(
+        self, units: Sequence[TrainedUnit], step: int, axes: Axes | None = None
+    ) -> list[Measurement]:
+        """Return each unit's accuracy at a step and its steps to .95, and how many had learned.
+
+        `attnscope.claims.pool.Pool.outcomes` reads them.
+        """
+        rows, accuracies = [], [float(unit.log_row(step)["accuracy"]) for unit in units]
+        for index, (unit, accuracy) in enumerate(zip(units, accuracies, strict=True)):
+            run = {"step": step, "run": index, **(axes or {})}
+            n, seeds = unit.unit.training.examples, (unit.unit.seed,)
+            reached = learned_at(unit.log, step)
+            steps = math.nan if reached is None else reached
+            rows.append(self.point("accuracy", accuracy, run, n, seeds=seeds))
+            rows.append(self.point("steps_to_95", steps, run, n, seeds=seeds))
+        rate = rate_interval(sum(map(learned, accuracies)), len(units))
+        own, seeds = {"step": step, **(axes or {})}, [unit.unit.seed for unit in units]
+        return [*rows, self.row("seeds_learned", rate.scaled(rate.n), own, seeds=seeds)]
 
     def row(
         self,
@@ -207,5 +228,4 @@ def point(value: float, n: int = 1) -> Interval:
 
 def percent(interval: Interval) -> Interval:
     """Return an interval of shares in percent."""
-    value, low, high = (100 * end for end in (interval.value, interval.low, interval.high))
-    return Interval(value, low, high, interval.n)
+    return interval.scaled(100)

@@ -1,8 +1,9 @@
 """Information in the count table C (§4.2, §4.3, A.3; figures 1, 4, 5 and 8).
 
 Copying: the table of a sample against its expectation, entry by entry, for the distributions of
-figure 3. Text: C against IBM Model 1's first expected counts, on the package's own corpora and on
-those named by ``corpus=``.
+figure 3. A sentence of the sample ends in EOS, as in training; the small alphabets of figures 4
+and 8 have none, as in the paper's drawings. Text: C against IBM Model 1's first expected counts,
+on the package's own corpora and on those named by ``corpus=``.
 """
 
 from __future__ import annotations
@@ -12,33 +13,36 @@ from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import Any
 
+import altair as alt
+import numpy as np
+import torch
 from pydantic import Field, field_validator
+from scipy import stats
 
-from attnscope.claims.decide import Verdict, above, all_of, by_value, stays_within
+from attnscope.analysis.intervals import sentence_ratio_interval
+from attnscope.claims.decide import SIGNIFICANT, Verdict, above, all_of, by_value, stays_within
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
 from attnscope.claims.table import Bound, Cells, Claim, Needs, Part, Rule
 from attnscope.data.grammar import sentiment_corpus, translation_corpus
 from attnscope.data.known import GENERATED
+from attnscope.data.tasks import MixtureCopy, PermutationCopy, SampledCopy
+from attnscope.data.text import open_text
+from attnscope.figures.charts import Axis, beside
+from attnscope.figures.palette import GROUPS, NEUTRAL
 from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.plots import dots, matrix
 from attnscope.recipes.kit.settings import Names
+from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.snell.cooccurrence_copying import (
-    ROLES,
-    ROUNDING,
-    distributions,
-    sampled_table,
-    small_table,
-)
-from attnscope.recipes.snell.cooccurrence_text import (
-    example_tables,
-    ibm_difference,
-    read_corpus,
-    read_text,
-    word_polarity,
-)
-from attnscope.runs.result import Matrix, Record, Result
+from attnscope.runs.result import Matrix, Measurement, Record, Result
 from attnscope.runs.spec import Settings
+from attnscope.theory.copied_counts import CopiedCounts
+from attnscope.theory.counted_text import CountedText
+from attnscope.theory.counts import bag_of_words
+from attnscope.theory.ibm1 import expected_counts, translation_table, uniform_translation
 
+ROLES = ("permutations", "mixture", "control")
+ROUNDING = 1e-9  # far above that of sums in float64, far below any standard error
 LABELS = ("negative", "positive")
 OWN_CORPORA = ("grammar-translation", "grammar-sentiment")
 
@@ -100,17 +104,124 @@ def measure(config: Config, lab: Lab) -> list[Record]:
         rows += small_table(distribution, role, config.sentences)
     pairs = translation_corpus()["train"][: config.pairs]
     reviews = sentiment_corpus()["train"][: config.reviews]
-    translation = read_text(OWN_CORPORA[0], [(pair.source, pair.target) for pair in pairs])
-    labelled = [(review.tokens, (LABELS[review.label],)) for review in reviews]
-    sentiment = read_text(OWN_CORPORA[1], labelled)
-    real = (read_corpus(name, config.pieces) for name in config.corpus)
+    translation = CountedText.of((pair.source, pair.target) for pair in pairs)
+    sentiment = CountedText.of((review.tokens, (LABELS[review.label],)) for review in reviews)
+    texts = dict(zip(OWN_CORPORA, (translation, sentiment), strict=True))
+    for name in config.corpus:
+        source = open_text(name, translation={"pieces": config.pieces})
+        texts[source.dataset] = CountedText.of_corpus(source)
+    sheets = {dataset: Sheet(dataset, "train") for dataset in texts}
+    own = [sheets[dataset] for dataset in OWN_CORPORA]
     return [
         *rows,
-        *(ibm_difference(text) for text in (translation, sentiment, *real)),
-        *example_tables(translation, config.example_pair),
-        *example_tables(sentiment, config.example_review),
-        *word_polarity(sentiment, LABELS[1], config.shown_words, config.polar_in),
+        *(ibm_difference(text, sheets[dataset]) for dataset, text in texts.items()),
+        *example_tables(translation, config.example_pair, own[0]),
+        *example_tables(sentiment, config.example_review, own[1]),
+        *word_polarity(sentiment, config.shown_words, config.polar_in, own[1]),
     ]
+
+
+def distributions(length: int, control_types: int) -> dict[str, CopiedCounts]:
+    """Return the three distributions, by the part that they play."""
+    tasks = (
+        PermutationCopy(length=length),
+        MixtureCopy(length=length),
+        SampledCopy(length=length, vocabulary=control_types),
+    )
+    return {role: CopiedCounts(task) for role, task in zip(ROLES, tasks, strict=True)}
+
+
+def sampled_table(copied: CopiedCounts, role: str, sentences: int) -> list[Measurement]:
+    """Compare a sample's table with its expectation, and measure its structure."""
+    types, sets = copied.task.types, copied.sets
+    table, expected = (read(sentences, eos=True) for read in (copied.sampled, copied.expected))
+    gap, random = (table - expected.table).abs(), expected.error > ROUNDING
+    words = table[:-1, :-1]
+    blocks = words.reshape(sets, types // sets, sets, types // sets)
+    spread = (blocks.amax((1, 3)) - blocks.amin((1, 3))) / words.mean()
+    between = blocks.amax((1, 3))[~torch.eye(sets, dtype=torch.bool)]
+    own = words.diagonal() > words.clone().fill_diagonal_(0).amax(1) + ROUNDING
+
+    sheet = Sheet(copied.task.dataset, axes={"role": role})
+    rows = [
+        sheet.point("fixed_entries_off", float(gap[~random].max()), n=sentences),
+        sheet.point("spread_within_sets", float(spread.max()), n=sentences),
+        sheet.rate("own_word_largest", int(own.sum()), types),
+    ]
+    if between.numel():
+        rows.append(sheet.point("between_sets", float(between.max()), n=sentences))
+    entries = int(random.sum())
+    if entries:
+        # Bonferroni's bound holds however the entries depend on each other, and they do.
+        bound = float(stats.norm.isf(SIGNIFICANT / 2 / entries))
+        largest = float((gap[random] / expected.error[random]).max())
+        rows.append(sheet.point("largest_z", largest, {"bound": bound}, entries))
+    return rows
+
+
+def small_table(copied: CopiedCounts, role: str, sentences: int) -> list[Record]:
+    """List all sentences of a small alphabet, then sample some for the figures; without EOS."""
+    expected = copied.expected(sentences, eos=False)
+    off = float((copied.listed() - expected.table).abs().max())
+    table, error = copied.sampled(sentences, eos=False), 1.96 * expected.error
+    types, sheet = range(copied.task.types), Sheet(copied.task.dataset, axes={"role": role})
+    drawn = sheet.matrix(
+        "count_per_sentence",
+        table.tolist(),
+        rows=types,
+        columns=types,
+        low=(table - error).tolist(),
+        high=(table + error).tolist(),
+        row_axis="input",
+        column_axis="output",
+        n=sentences,
+    )
+    return [sheet.point("listed_sentences_off", off, n=len(copied.every_sentence())), drawn]
+
+
+def ibm_difference(text: CountedText, sheet: Sheet) -> Measurement:
+    """Return the largest relative difference of C (Eq. 16) from IBM Model 1's first counts."""
+    first = expected_counts(uniform_translation(len(text.inputs), len(text.outputs)), *text.pairs)
+    size = torch.maximum(first, text.counts)
+    off = float(((first - text.counts).abs() / size.where(size > 0, 1)).max())
+    return sheet.point("ibm_difference", off, n=len(text.pairs.inputs))
+
+
+def example_tables(text: CountedText, number: int, sheet: Sheet) -> list[Matrix]:
+    """Return C, Trans (Eq. 17) and the alignment (Eq. 19) for the words of one example."""
+    rows, columns, tables = text.example(number)
+    labels: dict[str, Any] = {"rows": rows, "columns": columns}
+    labels |= {"row_axis": "input", "column_axis": "output", "n": len(text.pairs.inputs)}
+    return [sheet.matrix(name, table.tolist(), **labels) for name, table in tables.items()]
+
+
+def word_polarity(text: CountedText, shown: int, least: int, sheet: Sheet) -> list[Measurement]:
+    """Return Trans(positive | word) of the most polar and of the most frequent words.
+
+    There are ``shown`` words of each group; polar ones are in at least ``least`` examples.
+    """
+    length = text.pairs.input_mask.sum(1)
+    shares = bag_of_words(text.pairs.inputs, text.pairs.input_mask, len(text.inputs), 1 / length)
+    examples = torch.bincount(shares.indices()[1], minlength=len(text.inputs))
+    positive = text.outputs.id(LABELS[1])
+    column = translation_table(text.counts)[:, positive]
+    frequent = examples.argsort(descending=True, stable=True)[:shown]
+    rare = torch.ones_like(examples, dtype=torch.bool).scatter(0, frequent, False)
+    polar = column.argsort(descending=True, stable=True)
+    polar = polar[((examples >= least) & rare)[polar]]
+    groups = {"positive": polar[:shown], "frequent": frequent, "negative": polar[shown:][-shown:]}
+    labelled = (text.pairs.targets == positive).numpy()
+    rows: list[Measurement] = []
+    for group, words in groups.items():
+        columns, stream = shares.index_select(1, words).to_dense().numpy(), rng()
+        for word, share in zip(text.inputs.decode(words.tolist()), columns.T, strict=True):
+            inside = share > 0
+            weight = share[inside, None]
+            interval = sentence_ratio_interval(
+                weight * labelled[inside], weight, np.ones_like(weight, bool), rng=stream
+            )
+            rows.append(sheet.row("polarity", interval, {"word": word, "group": group}))
+    return rows
 
 
 def _for_roles(name: str, roles: Sequence[str], rule: Rule, bound: Bound) -> tuple[Part, Part]:
@@ -160,8 +271,6 @@ CLAIMS = {
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw figures 1, 4, 5 and 8."""
-    from attnscope.figures.charts import beside
-
     letters, types = result.config["letters"], result.config["control_letters"]
     sets = f"Permutations of one of two sets of {letters} words"
     return {
@@ -177,41 +286,27 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
 
 def _translated_pair(result: Result) -> Any:
     """Draw what becomes of the counts in one sentence pair: C, Trans, alignment."""
-    from attnscope.figures.charts import beside
-    from attnscope.recipes.kit.plots import matrix
-
     panels = {
         "count": ("Count table C (Eq. 16)", "C", ".1f"),
         "translation": ("Trans(output | input) (Eq. 17)", "Trans", ".2f"),
         "alignment": ("Alignment of each output (Eq. 19)", "alignment", ".2f"),
     }
-    drawn = [
-        matrix(
-            result.picture(Matrix, name, OWN_CORPORA[0]),
-            title=title,
-            value_title=value_title,
-            x_title="English output word",
-            y_title="German input word",
-            value_format=value_format,
-            cell=38,
-        )
-        for name, (title, value_title, value_format) in panels.items()
-    ]
+    axes = {"x_title": "English output word", "y_title": "German input word", "cell": 38}
+    drawn = []
+    for name, (title, value_title, digits) in panels.items():
+        table = result.picture(Matrix, name, OWN_CORPORA[0])
+        titles = {"title": title, "value_title": value_title}
+        drawn.append(matrix(table, value_format=digits, **titles, **axes))
     return beside(*drawn)
 
 
 def _letters(result: Result, role: str, title: str, highest: float) -> Any:
     """Draw the table of a small alphabet; tables next to each other have the same colours."""
-    import altair as alt
-
-    from attnscope.figures.charts import heatmap
-
     table = result.picture(Matrix, "count_per_sentence", role=role)
-    names = ascii_uppercase[: len(table.rows)]
-    drawn = heatmap(
-        table.values,
-        columns=[f"{name}′" for name in names],
-        rows=list(names),
+    names = tuple(ascii_uppercase[: len(table.rows)])
+    lettered = {"rows": names, "columns": tuple(f"{name}′" for name in names)}
+    drawn = matrix(
+        table.model_copy(update=lettered),
         x_title="output word",
         y_title="input word",
         value_title="C per sentence",
@@ -225,12 +320,6 @@ def _letters(result: Result, role: str, title: str, highest: float) -> Any:
 
 def _polarities(result: Result) -> Any:
     """Draw the polarity of words."""
-    import altair as alt
-
-    from attnscope.figures.charts import Axis
-    from attnscope.figures.palette import GROUPS, NEUTRAL
-    from attnscope.recipes.kit.plots import dots
-
     groups = GROUPS | {"frequent": NEUTRAL}
     words = dots(
         result.select("polarity"),
@@ -245,17 +334,12 @@ def _polarities(result: Result) -> Any:
 
 def _review(result: Result) -> Any:
     """Draw the alignment of one review's label."""
-    from attnscope.figures.charts import heatmap
-
     aligned = result.picture(Matrix, "alignment", OWN_CORPORA[1])
-    return heatmap(
-        [[line[0] for line in aligned.values]],
-        columns=[str(word) for word in aligned.rows],
-        rows=[str(aligned.columns[0])],
+    return matrix(
+        aligned.transposed,
+        title="Alignment of a review's label (Eq. 19)",
         x_title="word of a review",
         y_title="label",
-        value_title="alignment",
-        title="Alignment of a review's label (Eq. 19)",
         value_format=".2f",
         cell=35,
     )

@@ -8,13 +8,18 @@ right panel, so this one is ours. The proxy is trained on all four.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
 import torch
 from pydantic import Field
 
-from attnscope.analysis.agreement import expected_random_agreement, top_share_agreement
+from attnscope.analysis.agreement import (
+    argmax_at,
+    expected_random_agreement,
+    top_share_agreement,
+)
 from attnscope.analysis.intervals import Interval, crossed_interval, mean_interval
 from attnscope.analysis.learning import learned
 from attnscope.claims.decide import (
@@ -29,24 +34,19 @@ from attnscope.claims.decide import (
 from attnscope.claims.pool import Decision, Pool, interval_of
 from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs, Part
 from attnscope.data.tasks import CopyTask, MixtureCopy, PermutationCopy, SampledCopy
+from attnscope.figures.charts import beside
+from attnscope.figures.palette import ROLES
 from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.plots import accuracy_curves
 from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.snell.copying import (
-    accuracy_at,
-    accuracy_curves,
-    attention_on_gold,
-    copy_unit,
-    outcomes,
-    read_outcomes,
-)
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import Settings
 from attnscope.scores.lexicon import proxy_lexicon
 from attnscope.training.trained_unit import TrainedUnit
-from attnscope.training.unit import Training, Unit
+from attnscope.training.unit import Training, Unit, every
 
 
 class Config(Settings):
@@ -91,59 +91,58 @@ def distributions(config: Config) -> dict[str, CopyTask]:
 def measure(config: Config, lab: Lab) -> list[Measurement]:
     """Train the copying model and the proxy on all four distributions."""
     tasks = distributions(config)
+    common: dict[str, Any] = {
+        "steps": config.steps,
+        "batch_size": config.batch_size,
+        "examples": config.examples,
+    }
     model = Seq2SeqSpec(embedding=config.hidden, hidden=config.hidden)
-    common: dict[str, Any] = {"steps": config.steps, "batch_size": config.batch_size}
+    copying = Training(evaluate_at=every(10, config.steps), precision=config.precision, **common)
     proxy = ProxySpec(embedding=config.proxy_dimension)
-    training = Training(evaluate_at=(), examples=config.examples, **common)
+    briefly = Training(evaluate_at=(), **common)
     units, proxies = {}, {}
     for role, task in tasks.items():
         units[role] = [
-            copy_unit(
-                task,
-                seed,
-                model=model,
-                examples=config.examples,
-                precision=config.precision,
-                **common,
-            )
+            Unit(source=task, model=model, training=copying, seed=seed)
             for seed in range(config.seeds)
         ]
         proxies[role] = [
-            Unit(source=task, model=proxy, training=training, seed=seed)
+            Unit(source=task, model=proxy, training=briefly, seed=seed)
             for seed in range(config.proxy_seeds)
         ]
     trained = lab.train(units, "copying")
     trained_proxies = lab.train(proxies, "proxy")
     rows: list[Measurement] = []
     for role, task in tasks.items():
-        copies = trained[role]
-        rows += outcomes(copies, task.dataset, config.steps, role=role)
-        rows += _where_attention_is(copies, task.dataset, role)
-        rows += _what_the_proxy_knows(trained_proxies[role], task, role)
+        rows += Sheet(task.dataset).outcomes(trained[role], config.steps, {"role": role})
+        sheet = Sheet(task.dataset, axes={"role": role})
+        rows += _where_attention_is(trained[role], sheet)
+        rows += _what_the_proxy_knows(trained_proxies[role], task, sheet)
     return rows
 
 
-def _where_attention_is(units: list[TrainedUnit], dataset: str, role: str) -> list[Measurement]:
-    rows = []
-    for outcome, expected in (("learned", True), ("failed", False)):
-        steps = [unit.unit.training.steps for unit in units]
-        chosen = [
-            unit
-            for unit, step in zip(units, steps, strict=True)
-            if learned(accuracy_at(unit, step)) == expected
-        ]
-        if chosen:
-            sheet = Sheet(dataset, seeds=[unit.unit.seed for unit in chosen])
-            shares = [attention_on_gold(unit) for unit in chosen]
-            rows.append(sheet.mean("attention_on_gold", shares, {"role": role, "outcome": outcome}))
-    return rows
+def _where_attention_is(units: Sequence[TrainedUnit], sheet: Sheet) -> list[Measurement]:
+    """Return how often attention is largest at the position to be copied, by what was learned."""
+    shares: dict[str, dict[int, float]] = {"learned": {}, "failed": {}}
+    for unit in units:
+        outcome = "learned" if learned(unit.log[-1]["accuracy"]) else "failed"
+        score = unit.stored("attention")
+        hits = argmax_at(score.values, score.batch.gold, score.input_mask)
+        shares[outcome][unit.unit.seed] = float(hits[score.target_mask].nanmean())
+    return [
+        sheet.mean("attention_on_gold", list(own.values()), {"outcome": outcome}, seeds=list(own))
+        for outcome, own in shares.items()
+        if own
+    ]
 
 
-def _what_the_proxy_knows(units: list[TrainedUnit], task: CopyTask, role: str) -> list[Measurement]:
+def _what_the_proxy_knows(
+    units: Sequence[TrainedUnit], task: CopyTask, sheet: Sheet
+) -> list[Measurement]:
     batch = task.evaluation_batch(units[0].unit.training.examples)
     lexicons = [proxy_lexicon(unit.model) for unit in units]  # type: ignore[arg-type]
     scores = [lexicon.score(batch) for lexicon in lexicons]
-    sheet = Sheet(task.dataset, seeds=[unit.unit.seed for unit in units], axes={"role": role})
+    sheet = replace(sheet, seeds=[unit.unit.seed for unit in units])
 
     # Words only: the EOS is in every sentence and always distinguished from words.
     words = torch.stack([score.values[:, :-1, :-1] for score in scores])
@@ -175,7 +174,7 @@ def _same_half(table: torch.Tensor, size: int) -> float:
 
 def copied_less(pool: Pool, hard: str, control: str, deviation: str = "") -> Decision:
     """Decide that some seeds fail to copy a hard distribution, and none its control."""
-    tried, easy = read_outcomes(pool, role=hard), read_outcomes(pool, role=control)
+    tried, easy = pool.outcomes(role=hard), pool.outcomes(role=control)
     steps = pool.config()["steps"]
     k_tried, k_easy = (sum(run.learned for run in runs) for runs in (tried, easy))
     slow, fast = ([run.steps for run in runs] for runs in (tried, easy))
@@ -196,10 +195,8 @@ def informative_in_control(cell: Cell) -> Finding:
         return Finding(None, {})
     agreement, baseline = cell.one("A(gold,beta_px)"), cell.value("A_random")
     found = interval_of(agreement)
-    gap = Interval(found.value - baseline, found.low - baseline, found.high - baseline, found.n)
-    ratio = Interval(found.value / baseline, found.low / baseline, found.high / baseline, found.n)
     evidence = {"A(gold, beta_px)": agreement, "A_random": baseline}
-    return Finding(much_greater(gap, ratio), evidence)
+    return Finding(much_greater(found.shifted(-baseline), found.scaled(1 / baseline)), evidence)
 
 
 def _dimension(pool: Pool, datasets: Sequence[str]) -> str:
@@ -241,9 +238,6 @@ CLAIMS = {
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw accuracy against training steps: two panels, one curve per seed."""
-    from attnscope.figures.charts import beside
-    from attnscope.figures.palette import ROLES
-
     length, types = result.config["length"], result.config["control_types"]
     names = {
         "permutations": f"permutations of {length}",

@@ -17,6 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from attnscope.analysis.intervals import Interval, rate_interval
+from attnscope.analysis.learning import learned_at
 from attnscope.claims.decide import (
     Verdict,
     all_of,
@@ -27,21 +28,17 @@ from attnscope.claims.decide import (
 )
 from attnscope.claims.pool import Decision, Pool, undecided
 from attnscope.data.tasks import PermutationCopy
+from attnscope.figures.charts import Axis, Guide, Panel, beside, points
+from attnscope.figures.palette import ROLES
 from attnscope.models.recurrence import Cell
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.plots import accuracy_curves
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.snell.copying import (
-    accuracy_curves,
-    copy_unit,
-    outcomes,
-    reached_at,
-    read_outcomes,
-)
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import Settings
-from attnscope.training.unit import Unit
+from attnscope.training.unit import Training, Unit, every
 
 # Seeds of random heads start here, so that none of them was ever a candidate.
 _RANDOM_HEADS = 1_000_000
@@ -93,47 +90,46 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     trials = _sort_candidates(config, lab)
     good = [head for head, passed in trials.items() if passed == [True] * config.trials]
     bad = [head for head, passed in trials.items() if passed == [False] * config.trials]
-    dataset = PermutationCopy(length=config.length).dataset
     counts = {"good": len(good), "bad": len(bad), "neither": len(trials) - len(good) - len(bad)}
-    sheet = Sheet(dataset)
+    sheet = Sheet(PermutationCopy(length=config.length).dataset)
     rows = [
         sheet.point("heads_found", count, {"kind": kind}, len(trials))
         for kind, count in counts.items()
     ]
-    scenarios = _scenarios(config, good, bad)
-    units = {
-        (scenario, len(heads[0])): [
-            _unit(config, model, _MODEL_DATA + index) for index, model in enumerate(heads)
+    units = {}
+    for scenario, models in _scenarios(config, good, bad).items():
+        units[scenario, len(models[0])] = [
+            _unit(config, heads, _MODEL_DATA + index) for index, heads in enumerate(models)
         ]
-        for scenario, heads in scenarios.items()
-    }
     for (scenario, heads), done in lab.train(units, "several heads").items():
-        rows += outcomes(done, dataset, config.steps, scenario=scenario, heads=heads)
+        rows += sheet.outcomes(done, config.steps, {"scenario": scenario, "heads": heads})
     alone = [passed[0] for passed in trials.values()]
     failed, axes = len(alone) - sum(alone), {"heads": 1, "of": "candidates"}
     return [*rows, sheet.rate("failure_rate", failed, len(alone), axes)]
 
 
 def _unit(config: Config, heads: Sequence[int], seed: int) -> Unit:
-    model = Seq2SeqSpec(
-        embedding=config.hidden,
-        hidden=config.hidden,
-        cell=config.cell,
-        join=config.join,
-        embeddings=config.embeddings,
-        base_seed=config.base_seed,
-        head_seeds=tuple(heads),
-        heads=len(heads),
-    )
-    return copy_unit(
-        PermutationCopy(length=config.length),
-        seed,
-        steps=config.steps,
-        batch_size=config.batch_size,
-        model=model,
-        examples=config.examples,
-        stored=2,
-        precision=config.precision,
+    return Unit(
+        source=PermutationCopy(length=config.length),
+        model=Seq2SeqSpec(
+            embedding=config.hidden,
+            hidden=config.hidden,
+            cell=config.cell,
+            join=config.join,
+            embeddings=config.embeddings,
+            base_seed=config.base_seed,
+            head_seeds=tuple(heads),
+            heads=len(heads),
+        ),
+        training=Training(
+            steps=config.steps,
+            batch_size=config.batch_size,
+            evaluate_at=every(10, config.steps),
+            examples=config.examples,
+            stored=2,
+            precision=config.precision,
+        ),
+        seed=seed,
     )
 
 
@@ -151,7 +147,7 @@ def _sort_candidates(config: Config, lab: Lab) -> dict[int, list[bool]]:
             alike = [head for head in wave if len(set(trials[head])) < 2]
             units = {head: _unit(config, [head], data) for head in alike}
             for head, unit in lab.train(units, f"heads {first}–{wave[-1]}").items():
-                trials[head].append(reached_at(unit) is not None)
+                trials[head].append(learned_at(unit.log) is not None)
         found = [passed for passed in trials.values() if len(passed) == config.trials]
         if min(sum(all(p) for p in found), sum(not any(p) for p in found)) >= config.wanted:
             break
@@ -187,36 +183,32 @@ def _failure_rates(learned: Sequence[Measurement]) -> dict[int, Interval]:
     }
 
 
+_COMPARED = {"bad": "all bad", "one good": "one good", "random": "random, K = {}"}
+
+
 def good_heads(pool: Pool) -> Decision:
     """Decide snell.good-heads."""
     config = Config.model_validate(pool.config())
     found = {str(row.axes["kind"]): row for row in pool.select("heads_found")}
-    runs = {
-        name: read_outcomes(pool, scenario=scenario)
-        for name, scenario in (
-            ("bad", "all bad"),
-            ("one good", "one good"),
-            ("random", f"random, K = {config.heads}"),
-        )
-    }
-    counts = {name: (sum(run.learned for run in group), len(group)) for name, group in runs.items()}
     evidence: dict[str, Any] = {
         "heads tried": found["good"].n,
         "good": found["good"].value,
         "bad": found["bad"].value,
-    } | {f"{name} learned": f"{k}/{n}" for name, (k, n) in counts.items()}
-    if min(n for _, n in counts.values()) < pool.needed(20):
+    }
+    counts = []
+    for name, scenario in _COMPARED.items():
+        runs = pool.outcomes(scenario=scenario.format(config.heads))
+        counts.append((sum(run.learned for run in runs), len(runs)))
+        evidence[f"{name} learned"] = "{}/{}".format(*counts[-1])
+    if min(n for _, n in counts) < pool.needed(20):
         return undecided("too few heads of a kind were found, or too few models", evidence)
-    (bad, n_bad), (one, n_one), (rnd, n_rnd) = counts.values()
-    evidence["Fisher p, bad against one good"] = fisher_p(bad, n_bad, one, n_one)
-    evidence["Fisher p, bad against random"] = fisher_p(bad, n_bad, rnd, n_rnd)
-    parts = [
-        fisher_less(bad, n_bad, one, n_one),
-        fisher_less(bad, n_bad, rnd, n_rnd),
-        verdict(rnd / n_rnd >= 0.8, True),
-    ]
+    bad, one, drawn = counts
+    evidence["Fisher p, bad against one good"] = fisher_p(*bad, *one)
+    evidence["Fisher p, bad against random"] = fisher_p(*bad, *drawn)
+    most = verdict(drawn[0] / drawn[1] >= 0.8, True)
+    parts = [fisher_less(*bad, *one), fisher_less(*bad, *drawn), most]
     # The statement's first half is refuted outright where most models of bad heads learn.
-    refuted = rate_interval(bad, n_bad).low > 0.5
+    refuted = rate_interval(*bad).low > 0.5
     outcome = Verdict.FAILS if refuted else all_of(parts)
     return Decision(outcome, evidence, _deviation(config))
 
@@ -258,9 +250,6 @@ CLAIMS = {"snell.good-heads": good_heads, "snell.more-heads": more_heads}
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw accuracy against steps for the three scenarios, and failures against the heads."""
-    from attnscope.figures.charts import beside
-    from attnscope.figures.palette import ROLES
-
     config = Config.model_validate(result.config)
     learned = {str(row.axes["scenario"]): row for row in result.select("seeds_learned")}
     colours = {
@@ -287,9 +276,6 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
 
 def _failures(result: Result) -> Any:
     """Draw the share of models that fail against their number of random heads."""
-    from attnscope.figures.charts import Axis, Guide, Panel, points
-    from attnscope.figures.palette import ROLES
-
     single = result.select("failure_rate")[0].number
     rates = _failure_rates(result.select("seeds_learned"))
     widest = max(rates)

@@ -24,10 +24,13 @@ from attnscope.claims.decide import all_of, verdict
 from attnscope.claims.pool import interval_of
 from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs
 from attnscope.data.tasks import KeywordTask
+from attnscope.figures.charts import Axis, Panel, beside
+from attnscope.figures.palette import POSITIONS
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Uniform
 from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.plots import band
 from attnscope.recipes.kit.sheet import Number, number, rng
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.result import Curve, Result
@@ -181,8 +184,7 @@ def _gap(cell: Cell, step: int, high: str, low: str) -> Interval:
     rows = cell.select("gap", step=step, **{"from": high, "to": low})
     if rows:
         return interval_of(rows[0])
-    gap = interval_of(cell.one("gap", step=step, **{"from": low, "to": high}))
-    return Interval(-gap.value, -gap.high, -gap.low, gap.n)
+    return interval_of(cell.one("gap", step=step, **{"from": low, "to": high})).scaled(-1)
 
 
 def _spoken(steps: Sequence[int]) -> str:
@@ -204,10 +206,6 @@ CLAIMS = {
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw the four curves with their intervals: the first steps, then all, for both encoders."""
-    from attnscope.figures.charts import Axis, Panel, beside
-    from attnscope.figures.palette import POSITIONS
-    from attnscope.recipes.kit.plots import band
-
     names = {
         "keyword": "at the keyword",
         "next": "one after it",

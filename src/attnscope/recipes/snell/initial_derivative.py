@@ -15,10 +15,12 @@ from jaxtyping import Float
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from attnscope.analysis.intervals import Interval, mean_interval
+from attnscope.analysis.intervals import mean_interval
 from attnscope.claims.decide import about_equal, all_of
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
 from attnscope.data.randomness import generator
+from attnscope.figures.charts import Axis, Guide, Panel, beside, points
+from attnscope.figures.palette import NEUTRAL, ROLES, SCORES
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.recipe import Charts
@@ -133,16 +135,8 @@ def _velocities(starts: Sequence[_Start], sheet: Sheet, d: int) -> Plane:
         for i, o in np.ndindex(centred.shape):
             place = float(centred[i, o]), float(theta[i, o])
             points.append(Point(f"{i} → {o}", f"seed {seed}", *place))
-    return Plane(
-        name="theta_velocity",
-        dataset=sheet.dataset,
-        axes={"d": d},
-        x="co-occurrence C, less its mean over outputs",
-        y="velocity dθ/dτ",
-        points=tuple(points),
-        n=1,
-        seeds=tuple(sheet.seeds),
-    )
+    titles = {"x": "co-occurrence C, less its mean over outputs", "y": "velocity dθ/dτ"}
+    return sheet.plane("theta_velocity", points, {"d": d}, **titles)
 
 
 def initial_derivative(pool: Pool) -> Decision:
@@ -166,8 +160,10 @@ def initial_derivative(pool: Pool) -> Decision:
     if not large:
         return undecided(f"needs d of at least {_LARGE}", evidence)
     falling = [row for row in exponents if row.axes["law"] in ("logit", "theta")]
-    parts = [about_equal(_off(row, _expected(row), _expected(row)), _SLOPE_MARGIN) for row in large]
-    parts += [about_equal(_off(row, -0.5), _EXPONENT_MARGIN) for row in falling]
+    slope_off = [interval_of(row).scaled(1 / _expected(row)).shifted(-1) for row in large]
+    exponent_off = [interval_of(row).shifted(0.5) for row in falling]
+    parts = [about_equal(off, _SLOPE_MARGIN) for off in slope_off]
+    parts += [about_equal(off, _EXPONENT_MARGIN) for off in exponent_off]
     deviation = "theta against Eq. 15 with the factor 1/|O| that its print lacks"
     note = "expected slopes: 2 for the logits, 2/|O| for theta"
     return Decision(all_of(parts), evidence, deviation, note)
@@ -178,27 +174,15 @@ def _expected(row: Measurement) -> float:
     return PRINTED_FACTOR / share
 
 
-def _off(row: Measurement, expected: float, unit: float = 1.0) -> Interval:
-    """Return how far a measurement is from what is expected, in a unit."""
-    found = interval_of(row)
-    value, low, high = ((end - expected) / unit for end in (found.value, found.low, found.high))
-    return Interval(value, low, high, row.n)
-
-
 CLAIMS = {"snell.initial-derivative": initial_derivative}
 
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw the errors against d, and dθ/dτ against C − C̄ at the largest d."""
-    from attnscope.figures.charts import beside
-
     return {"initial-derivative": beside(_error_panel(result), _velocity_panel(result))}
 
 
 def _error_panel(result: Result) -> Any:
-    from attnscope.figures.charts import Axis, Guide, Panel, points
-    from attnscope.figures.palette import NEUTRAL, ROLES, SCORES
-
     names = {
         "logit": "logits,\nEq. 53",
         "theta": "probabilities,\nEq. 15 with 1/|O|",
@@ -235,9 +219,6 @@ def _falling(result: Result, law: str, sizes: Sequence[int]) -> list[tuple[float
 
 
 def _velocity_panel(result: Result) -> Any:
-    from attnscope.figures.charts import Axis, Guide, Panel, points
-    from attnscope.figures.palette import SCORES
-
     config = Config.model_validate(result.config)
     group = f"measured, {config.seeds} initialisations"
     velocities = result.picture(Plane, "theta_velocity")

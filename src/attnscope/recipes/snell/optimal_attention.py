@@ -15,18 +15,20 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from attnscope.analysis.agreement import expected_random_agreement
 from attnscope.analysis.comparison import per_word
 from attnscope.analysis.intervals import sentence_interval
+from attnscope.analysis.stored_agreement import StoredAgreement
 from attnscope.claims.decide import Verdict, about_equal, by_value, much_greater, verdict
-from attnscope.claims.pool import Pool
 from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs, Part, corpus_deviations
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.corpus import Corpus
 from attnscope.data.text import ParallelText
 from attnscope.errors import UsageError
+from attnscope.figures.charts import Axis, beside
+from attnscope.figures.palette import SCORES
 from attnscope.recipes.kit.corpora import is_classification
 from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.plots import datasets, dots, matrix
 from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.recipe import Charts
@@ -81,17 +83,8 @@ class Config(TextConfig):
 
 QUICK = TEXT_QUICK | {"corpus": "grammar-translation"}
 EXAMPLES = "moved"
-HEADLINE = (
-    "alpha_opt",
-    "beta",
-    "A(alpha_opt,beta)",
-    "A_random",
-    "A(alpha_opt,alpha)",
-    "A(alpha,beta)",
-    "bleu",
-    "certified",
-    "largest_gap",
-)
+_AGREEMENTS = ("A(alpha_opt,beta)", "A_random", "A(alpha_opt,alpha)", "A(alpha,beta)")
+HEADLINE = ("alpha_opt", "beta", *_AGREEMENTS, "bleu", "certified", "largest_gap")
 
 
 def linear_unit(config: TextConfig, source: Corpus) -> Unit:
@@ -163,8 +156,7 @@ def solved_corpus(linear: TrainedUnit, tolerance: float, device: str) -> list[Me
 def _agreements(linear: TrainedUnit, solved: Solved, step: int, sheet: Sheet) -> list[Measurement]:
     alpha, beta = (linear.stored(name, step, "val") for name in ("attention", "lexical_probe"))
     best = solved.score
-    mask = best.target_mask.numpy()
-    random = expected_random_agreement(best.input_mask).numpy()[:, None]
+    table = StoredAgreement(best.batch, "val")
     rows = []
     # α^opt comes first also next to α: it is 0 at most positions, and among so many ties the second
     # score's top 5 % of a long sentence would hold every position.
@@ -173,12 +165,11 @@ def _agreements(linear: TrainedUnit, solved: Solved, step: int, sheet: Sheet) ->
         "alpha_opt,alpha": (best, alpha),
         "alpha,beta": (alpha, beta),
     }
-    for pair, (u, v) in pairs.items():
-        values = per_word(u, v)
-        share = sentence_interval(values, mask, rng=rng())
-        rows.append(sheet.row(f"A({pair})", share, share=True))
-        rows += above_chance(sheet, pair, values, random, mask)
-    return [*rows, chance(sheet, random, mask)]
+    for pair, scores in pairs.items():
+        values = per_word(*scores)
+        rows.append(sheet.row(f"A({pair})", table.interval(values), share=True))
+        rows += above_chance(sheet, pair, values, table)
+    return [*rows, chance(sheet, table)]
 
 
 def _certificates(solved: Solved, tolerance: float, sheet: Sheet) -> list[Measurement]:
@@ -229,16 +220,14 @@ def solved_sentence(linear: TrainedUnit, tolerance: float) -> list[Matrix]:
     scores = [*read_scores(rules, model, batch), solve(model, batch, types, tolerance).score]
     inputs = _without_marks(source.input_words.decode(batch.inputs[0].tolist()))
     outputs = _without_marks(source.output_words.decode(batch.targets[0].tolist()))
+    sheet = Sheet(source.dataset, seeds=(linear.unit.seed,))
     return [
-        Matrix.of(
+        sheet.matrix(
             "weight",
-            source.dataset,
             score.values[0].tolist(),
-            outputs,
-            inputs,
-            axes={"score": score.name},
-            n=1,
-            seeds=(linear.unit.seed,),
+            {"score": score.name},
+            rows=outputs,
+            columns=inputs,
         )
         for score in scores
     ]
@@ -265,16 +254,17 @@ def _sentence(source: Corpus) -> Batch:
 
 def as_in_the_example(cell: Cell) -> Finding:
     """Check that α^opt of Eq. 28–30 is as printed, though β is largest at the first position."""
-    optimum = cell.select("alpha_opt", dataset=EXAMPLE, way=None)
-    beta = [row.number for row in cell.select("beta", dataset=EXAMPLE, way=None)]
+    optimum, probe = (
+        cell.select(name, dataset=EXAMPLE, way=None) for name in ("alpha_opt", "beta")
+    )
+    found, beta = ([row.number for row in rows] for rows in (optimum, probe))
     gap = cell.value("largest_gap", dataset=EXAMPLE, way=None)
-    found = [row.number for row in optimum]
     printed = [row.published for row in optimum if row.published is not None]
     certified = gap <= cell.pool.config()["tolerance"]
     as_printed = len(found) == len(printed) and np.allclose(found, printed, atol=1e-3)
-    largest = bool(np.argmax(beta) == 0)
     evidence = {EXAMPLE: {"alpha_opt": found, "beta": beta, "gap": gap}}
-    return Finding(verdict(certified and as_printed and largest, certified), evidence)
+    holds = certified and as_printed and bool(np.argmax(beta) == 0)
+    return Finding(verdict(holds, certified), evidence)
 
 
 def every_word_certified(cell: Cell) -> Finding:
@@ -284,10 +274,6 @@ def every_word_certified(cell: Cell) -> Finding:
     return Finding(Verdict.HOLDS if left == 0 else Verdict.UNDECIDED, evidence)
 
 
-def _deviation(pool: Pool, datasets: Sequence[str]) -> str:
-    return corpus_deviations(datasets)
-
-
 _ABOVE_CHANCE = ("excess(alpha_opt,beta)", "ratio(alpha_opt,beta)")
 CLAIMS = {
     "snell.optimal-attention": Claim(
@@ -295,16 +281,14 @@ CLAIMS = {
         (
             as_in_the_example,
             every_word_certified,
-            Part(
-                "", ("excess(alpha_opt,beta)", "ratio(alpha_opt,beta)"), much_greater, shown=False
-            ),
+            Part("", _ABOVE_CHANCE, much_greater, shown=False),
             Part("A(alpha_opt,beta)", "A(alpha_opt,beta)"),
             Part("A_random", "A_random"),
             Part("BLEU of", "bleu", each="model"),
             Part("BLEU less the main model's", "bleu_difference", by_value(about_equal), 1.5),
         ),
         Needs(each={"dataset": (MAIN,)}),
-        deviation=_deviation,
+        deviation=lambda pool, datasets: corpus_deviations(datasets),
         note="BLEU is that of one run each: its difference is decided as a number without interval",
     )
 }
@@ -318,10 +302,6 @@ _TITLES = {
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw the worked example, and the three scores of one sentence of each corpus."""
-    from attnscope.figures.charts import Axis, beside
-    from attnscope.figures.palette import SCORES
-    from attnscope.recipes.kit.plots import datasets, dots, matrix
-
     names = {
         "beta": ("β", SCORES["lexical_probe"]),
         "alpha_opt": ("α optimal", SCORES["optimal_attention"]),
@@ -336,14 +316,9 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
         )
     }
     for dataset in datasets(result.select("certified")):
-        panels = [
-            matrix(
-                result.picture(Matrix, "weight", dataset, score=score),
-                title=title,
-                value_title="",
-                domain=(0, 1),
-            )
-            for score, title in _TITLES.items()
-        ]
+        panels = []
+        for score, title in _TITLES.items():
+            weights = result.picture(Matrix, "weight", dataset, score=score)
+            panels.append(matrix(weights, title=title, value_title="", domain=(0, 1)))
         charts[f"sentence-{dataset}"] = beside(*panels)
     return charts

@@ -23,18 +23,19 @@ from attnscope.claims.decide import about_equal, all_of, verdict
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
 from attnscope.claims.table import Cell
 from attnscope.data.tasks import CopyTask, ReorderedCopy, SampledCopy
+from attnscope.figures.palette import ROLES
 from attnscope.models.intervention import Uniform
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.plots import accuracy_curves
 from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.snell.copying import accuracy_curves, copy_unit, outcomes
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import Settings
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.theory.counts import count_table
 from attnscope.training.trained_unit import TrainedUnit
-from attnscope.training.unit import Unit, every, merged
+from attnscope.training.unit import Training, Unit, every, merged
 
 
 class Config(Settings):
@@ -74,9 +75,10 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     copies = [_unit(config, copy, seed, config.copy_steps, checks) for seed in seeds]
     others = [_unit(config, reordered[seed], seed, config.steps, checks) for seed in seeds]
     copied, permuted = lab.train((copies, others), "copying and reordering")
-    rows = outcomes(copied, copy.dataset, config.copy_steps, task="copy")
+    sheet, other = Sheet(copy.dataset), Sheet(reordered[0].dataset)
+    rows = sheet.outcomes(copied, config.copy_steps, {"task": "copy"})
     for step in (config.copy_steps, config.steps):
-        rows += outcomes(permuted, reordered[0].dataset, step, task="reordered")
+        rows += other.outcomes(permuted, step, {"task": "reordered"})
 
     uniform: dict[str, Any] = {
         "attention": {"cross": Uniform()},
@@ -99,15 +101,17 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
 def _unit(
     config: Config, task: CopyTask, seed: int, steps: int, checks: tuple[int, ...], **training: Any
 ) -> Unit:
-    return copy_unit(
-        task,
-        seed,
-        steps=steps,
-        batch_size=config.batch_size,
+    return Unit(
+        source=task,
         model=Seq2SeqSpec(embedding=config.hidden, hidden=config.hidden),
-        evaluate_at=tuple(step for step in checks if step <= steps),
-        examples=config.examples,
-        **training,
+        training=Training(
+            steps=steps,
+            batch_size=config.batch_size,
+            evaluate_at=tuple(step for step in checks if step <= steps),
+            examples=config.examples,
+            **training,
+        ),
+        seed=seed,
     )
 
 
@@ -144,21 +148,22 @@ def _count_tables(copy: SampledCopy, reordered: ReorderedCopy, config: Config) -
         for words in (batch, replace(batch, targets=batch.targets[:, order]))
     ]
     off = float((tables[0] - tables[1]).abs().max())
-    exact = Interval(off, off, off, len(batch))
-    return Sheet(copy.dataset).row("count_table_difference", exact)
+    return Sheet(copy.dataset).row("count_table_difference", Interval(off, off, off, len(batch)))
 
 
 def permutation_function(pool: Pool) -> Decision:
     """Decide snell.permutation-function."""
-    config = Config.model_validate(pool.config())
-    copied = _accuracies(pool, "copy", config.copy_steps)
-    early = _accuracies(pool, "reordered", config.copy_steps)
-    late = _accuracies(pool, "reordered", config.steps)
-    cell = Cell(pool)
-    tables, gap = (
-        cell.value("count_table_difference"),
-        cell.one("beta_uf(gold) relative difference"),
+    config, cell = Config.model_validate(pool.config()), Cell(pool)
+    copied, early, late = (
+        [row.number for row in pool.select("accuracy", task=task, step=step)]
+        for task, step in (
+            ("copy", config.copy_steps),
+            ("reordered", config.copy_steps),
+            ("reordered", config.steps),
+        )
     )
+    tables = cell.value("count_table_difference")
+    gap = cell.one("beta_uf(gold) relative difference")
     evidence = {
         "copying, lowest accuracy": min(copied),
         f"reordered at {config.copy_steps}, highest accuracy": max(early),
@@ -168,18 +173,10 @@ def permutation_function(pool: Pool) -> Decision:
     }
     if len(copied) < pool.needed(20):
         return undecided("needs 20 seeds", evidence)
-    parts = [
-        verdict(min(copied) >= 0.99, True),
-        verdict(max(early) < LEARNED_AT, True),
-        verdict(max(late) < LEARNED_AT, True),
-        verdict(tables == 0, True),
-        about_equal(interval_of(gap), 0.1),
-    ]
-    return Decision(all_of(parts), evidence)
-
-
-def _accuracies(pool: Pool, task: str, step: int) -> list[float]:
-    return [row.number for row in pool.select("accuracy", task=task, step=step)]
+    exact = (min(copied) >= 0.99, max(early + late) < LEARNED_AT, tables == 0)
+    return Decision(
+        all_of([verdict(all(exact), True), about_equal(interval_of(gap), 0.1)]), evidence
+    )
 
 
 CLAIMS = {"snell.permutation-function": permutation_function}
@@ -187,19 +184,13 @@ CLAIMS = {"snell.permutation-function": permutation_function}
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw accuracy against steps: copying at once, the reordering hardly at all."""
-    from attnscope.figures.palette import ROLES
-
     config = Config.model_validate(result.config)
-    learned = {
-        task: result.select("seeds_learned", task=task, step=step)[0]
-        for task, step in (("copy", config.copy_steps), ("reordered", config.steps))
-    }
     names = {"copy": "copying", "reordered": "fixed reordering"}
-    labels = {
-        task: f"{names[task]}:\n{row.value:.0f} of {row.n} seeds learn"
-        for task, row in learned.items()
-    }
-    groups: dict[str, list[Logged]] = {labels["reordered"]: [], labels["copy"]: []}
+    labels = {}
+    for task, step in (("reordered", config.steps), ("copy", config.copy_steps)):
+        row = result.select("seeds_learned", task=task, step=step)[0]
+        labels[task] = f"{names[task]}:\n{row.value:.0f} of {row.n} seeds learn"
+    groups: dict[str, list[Logged]] = {label: [] for label in labels.values()}
     for unit in units:
         if not unit.config["training"]["attention"]:
             task = "reordered" if unit.dataset.startswith("reordered") else "copy"

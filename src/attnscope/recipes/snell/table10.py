@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from attnscope.analysis.stored_agreement import StoredScore
 from attnscope.claims.decide import below
-from attnscope.claims.table import Cells, Claim, Needs, Part
+from attnscope.claims.table import Part
 from attnscope.data.corpus import Corpus
 from attnscope.figures.palette import SCORES
 from attnscope.recipes.kit.lab import Lab, Logged
@@ -21,19 +22,16 @@ from attnscope.recipes.snell.agreement import (
     CODE,
     TEXT,
     AgreementTable,
-    ScoreKey,
     agreement_dots,
-    highest,
-    steps_of,
+    chance,
+    difference_claim,
 )
 from attnscope.recipes.snell.units import (
     CLASSIFICATION,
-    OUTLIER,
     QUICK_LABELLED as QUICK,
     TextConfig,
     demand_labels,
     model_of,
-    text_deviations,
     train_corpora,
     training_of,
 )
@@ -53,7 +51,11 @@ class Config(TextConfig):
 
 SHOWN = {"way": "text"}
 EXAMPLES = "moved"
-HEADLINE = ("A(alpha,alpha_fr)", "A(alpha,beta_uf)", "difference")
+AGREEMENTS = {
+    "A(alpha,alpha_fr)": ("A(α, α frozen)", SCORES["attention"]),
+    "A(alpha,beta_uf)": ("A(α, β uniform)", SCORES["uniform_probe"]),
+}
+HEADLINE = (*AGREEMENTS, "difference")
 
 
 def frozen_unit(config: Config, source: Corpus) -> Unit:
@@ -77,42 +79,26 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
 
 def compared(table: AgreementTable, frozen: TrainedUnit) -> list[Measurement]:
     """Measure how far α agrees with frozen features' attention, and with β^uf."""
-    rows = []
+    rows: list[Measurement] = []
     for way in (TEXT, CODE):
-        sheet, alpha = table.sheet(way, "table10"), table.alpha(way)
-        keys = {step: ScoreKey(frozen, "attention", step) for step in steps_of(frozen)}
-        curve = {step: table.agreement(alpha, key) for step, key in keys.items()}
-        found = {
-            "A(alpha,alpha_fr)": highest(curve),
-            "A(alpha,beta_uf)": highest(table.pair("alpha,beta_uf", way)),
-        }
-        for name, (step, values) in found.items():
-            at = {"at": step}
-            rows.append(sheet.row(name, table.interval(values), share=True, found=at))
-        fixed, uniform = (values for _, values in found.values())
-        rows.append(sheet.row("difference", table.interval(fixed - uniform), share=True))
-    return [*rows, table.chance(TEXT)]
+        curve = {}
+        for step in frozen.evaluated_steps:
+            fixed = StoredScore(frozen, "attention", step)
+            curve[step] = table.agreement(table.alpha(way), fixed)
+        uniform = table.pair("alpha,beta_uf", way)
+        curves = dict(zip(AGREEMENTS, (curve, uniform), strict=True))
+        rows += table.at_highest(table.sheet(way, "table10"), curves)
+    return [*rows, chance(table.sheet(TEXT, "table5"), table)]
 
 
 CLAIMS = {
-    "snell.frozen-probe": Claim(
-        Cells("difference", given={"way": "text"}, aside=(OUTLIER,)),
-        (
-            Part("A(alpha,alpha_fr)", "A(alpha,alpha_fr)"),
-            Part("A(alpha,beta_uf)", "A(alpha,beta_uf)"),
-            Part("difference", "difference", below),
-        ),
-        Needs(datasets=4),
-        deviation=text_deviations,
+    "snell.frozen-probe": difference_claim(
+        *(Part(name, name) for name in AGREEMENTS), Part("difference", "difference", below)
     )
 }
 
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw both agreements of each corpus, with the published ones."""
-    shown = {
-        "A(alpha,alpha_fr)": ("A(α, α frozen)", SCORES["attention"]),
-        "A(alpha,beta_uf)": ("A(α, β uniform)", SCORES["uniform_probe"]),
-    }
     title = "Attention over frozen states, and the uniform probe"
-    return {"table10": agreement_dots(result, shown, title)}
+    return {"table10": agreement_dots(result, AGREEMENTS, title)}

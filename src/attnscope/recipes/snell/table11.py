@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from attnscope.analysis.comparison import per_word
+from attnscope.analysis.stored_agreement import StoredScore, Values
 from attnscope.claims.decide import about_equal
-from attnscope.claims.table import Cells, Claim, Needs, Part
+from attnscope.claims.table import Part
 from attnscope.figures.palette import NEUTRAL, SCORES
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import Names
@@ -22,19 +23,14 @@ from attnscope.recipes.snell.agreement import (
     TEXT,
     AgreementTable,
     Procedure,
-    ScoreKey,
-    Values,
     agreement_dots,
-    highest,
-    steps_of,
+    difference_claim,
 )
 from attnscope.recipes.snell.units import (
     CLASSIFICATION,
-    OUTLIER,
     QUICK_LABELLED as QUICK,
     TextConfig,
     demand_labels,
-    text_deviations,
     train_corpora,
 )
 from attnscope.runs.result import Measurement, Result
@@ -75,20 +71,16 @@ def compared(table: AgreementTable) -> list[Measurement]:
     words = len(source.input_words)
     fit = logistic_lexicon(source.training_examples, source.validation_examples, words)
     logistic = fit.lexicon.score(table.batch)
-    rows = []
+    both = table.interval(per_word(table.proxy, logistic))
+    rows: list[Measurement] = []
     for way in (TEXT, CODE):
         sheet = table.sheet(way, "table11")
-        found = {
-            "A(beta_uf,beta_px)": highest(table.pair("beta_uf,beta_px", way)),
-            "A(beta_uf,beta_log)": highest(_with_uniform(table, logistic, way)),
+        curves = {
+            "A(beta_uf,beta_px)": table.pair("beta_uf,beta_px", way),
+            "A(beta_uf,beta_log)": _with_uniform(table, logistic, way),
         }
-        for name, (step, values) in found.items():
-            at = {"at": step}
-            rows.append(sheet.row(name, table.interval(values), share=True, found=at))
-        both = table.interval(per_word(table.proxy, logistic))
+        rows += table.at_highest(sheet, curves)
         rows.append(sheet.row("A(beta_px,beta_log)", both, share=True))
-        gap = found["A(beta_uf,beta_px)"][1] - found["A(beta_uf,beta_log)"][1]
-        rows.append(sheet.row("difference", table.interval(gap), share=True))
     sheet = table.sheet()
     chosen = {"C": fit.strength, "unfinished": len(fit.unfinished)}
     regression = point(fit.accuracies[fit.strength])
@@ -100,8 +92,8 @@ def compared(table: AgreementTable) -> list[Measurement]:
 def _with_uniform(table: AgreementTable, logistic: Score, way: Procedure) -> dict[int, Values]:
     uniform = table.runs.uniform
     curve = {}
-    for step in steps_of(uniform):
-        beta_uf = table.read(ScoreKey(uniform, "lexical_probe", step))
+    for step in uniform.evaluated_steps:
+        beta_uf = table.read(StoredScore(uniform, "lexical_probe", step))
         pair = (logistic, beta_uf) if way.proxy_first else (beta_uf, logistic)
         curve[step] = per_word(*pair)
     return curve
@@ -109,14 +101,9 @@ def _with_uniform(table: AgreementTable, logistic: Score, way: Procedure) -> dic
 
 MARGIN = 8.0  # points, as the claim has it
 CLAIMS = {
-    "snell.logistic": Claim(
-        Cells("difference", given={"way": "text"}, aside=(OUTLIER,)),
-        (
-            *(Part(name, name) for name in AGREEMENTS),
-            Part("difference", "difference", about_equal, MARGIN),
-        ),
-        Needs(datasets=4),
-        deviation=text_deviations,
+    "snell.logistic": difference_claim(
+        *(Part(name, name) for name in AGREEMENTS),
+        Part("difference", "difference", about_equal, MARGIN),
     )
 }
 

@@ -8,6 +8,7 @@ it out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from statistics import median
 from typing import Annotated, Any, Literal
@@ -18,7 +19,8 @@ from pydantic import BeforeValidator
 
 from attnscope.analysis.agreement import attention_entropy
 from attnscope.analysis.contextual import contextualised
-from attnscope.analysis.intervals import Interval, mean_interval, pairs_interval
+from attnscope.analysis.intervals import mean_interval, pairs_interval
+from attnscope.analysis.stored_agreement import StoredScore, Values, highest, mean_agreement
 from attnscope.claims.published import published_value
 from attnscope.data.batch import Example
 from attnscope.data.corpus import Corpus
@@ -41,17 +43,12 @@ from attnscope.recipes.snell.agreement import (
     TEXT,
     AgreementTable,
     Procedure,
-    ScoreKey,
-    Values,
     above_chance,
-    highest,
-    mean,
-    steps_of,
+    chance,
 )
-from attnscope.recipes.snell.table5_claims import CLAIMS
-from attnscope.recipes.snell.table5_figures import draw
+from attnscope.recipes.snell.table5_results import CLAIMS, draw
 from attnscope.recipes.snell.units import QUICK, Runs, TextConfig, model_of, train_corpora
-from attnscope.runs.result import Curve, Measurement, Record
+from attnscope.runs.result import Measurement, Record
 from attnscope.training.bleu import Bleu
 from attnscope.training.unit import log_column
 
@@ -135,15 +132,14 @@ def compared(config: Config, runs: Runs, split: str) -> list[Record]:
 def agreements(table: AgreementTable, way: Procedure, metric: str) -> list[Measurement]:
     """Return the agreement of every pair, and by the top 5 % how far it is above chance."""
     sheet = table.sheet(way, _TABLES.get((metric, table.split, "accuracy"), ""))
+    by_chance = metric == "top5pct"
     rows = []
     for pair in (*PAIRS, "alpha,delta"):
         step, values = highest(table.pair(pair, way, metric))
-        found = {"at": step}
         name = _NAMES[metric].format(pair)
-        rows.append(sheet.row(name, table.interval(values), share=True, found=found))
-        if metric == "top5pct":
-            rows += above_chance(sheet, pair, values, table.random, table.mask)
-    return [*rows, table.chance(way)] if metric == "top5pct" else rows
+        rows.append(sheet.row(name, table.interval(values), share=True, found={"at": step}))
+        rows += above_chance(sheet, pair, values, table) if by_chance else []
+    return [*rows, chance(sheet, table)] if by_chance else rows
 
 
 def contextual(
@@ -155,11 +151,12 @@ def contextual(
     if column not in reference.log[-1]:
         return []
     scale = 100 if performance == "accuracy" else 1
-    steps = steps_of(others[0])
+    steps = others[0].evaluated_steps
     hat, reached = {}, {}
     for step in steps:
-        attentions = [ScoreKey(other, "attention", step) for other in others]
-        hat[step] = [mean(table.agreement(table.alpha(way), a, metric)) for a in attentions]
+        attentions = [StoredScore(other, "attention", step) for other in others]
+        agreed = [table.agreement(table.alpha(way), each, metric) for each in attentions]
+        hat[step] = [mean_agreement(values) for values in agreed]
         reached[step] = [scale * other.log_row(step)[column] for other in others]
     star = scale * reference.log_row(way.step(reference))[column]
 
@@ -170,7 +167,7 @@ def contextual(
     printed = {"performance": plain if performance == "accuracy" else performance}
     rows: list[Record] = []
     for pair in PAIRS:
-        level = mean(highest(table.pair(pair, way, metric))[1])
+        level = mean_agreement(highest(table.pair(pair, way, metric))[1])
         at = contextualised(level, hat, reached, star)
         xi = point(star) if at.step is None else mean_interval(at.performance, rng=rng())
         tau = {"tau0": "never exceeded" if at.step is None else at.step}
@@ -183,10 +180,11 @@ def contextual(
     floor = max(float(np.mean(reached[steps[0]])), majority)
     rows.append(sheet.point("floor", floor, axes))
     if table.split == "val":
+        sheet = replace(sheet, seeds=seeds)
         agreement = {step: percent(mean_interval(hat[step], rng=rng())) for step in steps}
         performed = {step: mean_interval(reached[step], rng=rng()) for step in steps}
-        rows.append(_curve(sheet, "hat_agreement", agreement, axes, seeds))
-        rows.append(_curve(sheet, "hat_performance", performed, axes, seeds))
+        rows.append(sheet.curve("hat_agreement", "step", agreement, axes))
+        rows.append(sheet.curve("hat_performance", "step", performed, axes))
     return rows
 
 
@@ -196,23 +194,23 @@ def curves(table: AgreementTable, way: Procedure) -> list[Record]:
     uniform = table.pair("alpha,beta_uf", way)
     taken = {step: percent(table.interval(values)) for step, values in uniform.items()}
     inflation = sheet.row("inflation", point(_inflation(uniform)), share=True)
-    rows: list[Record] = [_curve(sheet, "curve(alpha,beta_uf)", taken), inflation]
+    rows: list[Record] = [sheet.curve("curve(alpha,beta_uf)", "step", taken), inflation]
 
-    steps = steps_of(reference)
+    steps = reference.evaluated_steps
     for name, score in (("beta", "lexical_probe"), ("alpha", "attention")):
         values = {}
         for step in steps:
-            agreed = table.agreement(table.alpha(way), ScoreKey(reference, score, step))
-            values[step] = percent(point(mean(agreed)))
-        rows.append(_curve(sheet, f"curve(alpha,{name})", values))
+            agreed = table.agreement(table.alpha(way), StoredScore(reference, score, step))
+            values[step] = percent(point(mean_agreement(agreed)))
+        rows.append(sheet.curve(f"curve(alpha,{name})", "step", values))
     entropy = {step: point(_entropy(table, step)) for step in steps}
-    return [*rows, _curve(sheet, "entropy(alpha)", entropy)]
+    return [*rows, sheet.curve("entropy(alpha)", "step", entropy)]
 
 
 def seed_pairs(table: AgreementTable, way: Procedure) -> Measurement:
     """Return how well the attentions of two seeds agree (A.9), above chance."""
     runs = [table.runs.reference, *table.runs.comparisons]
-    scores = [ScoreKey(run, "attention", way.step(run)) for run in runs]
+    scores = [StoredScore(run, "attention", way.step(run)) for run in runs]
     pairs = [table.agreement(u, v) for u, v in combinations(scores, 2)]
     excess = pairs_interval(np.stack(pairs) - table.random, len(runs), rng=rng())
     seeds, found = [run.unit.seed for run in runs], {"pairs": len(pairs)}
@@ -220,21 +218,10 @@ def seed_pairs(table: AgreementTable, way: Procedure) -> Measurement:
     return sheet.row("excess(alpha_i,alpha_j)", excess, share=True, seeds=seeds, found=found)
 
 
-def _curve(
-    sheet: Sheet,
-    name: str,
-    points: Mapping[int, Interval],
-    axes: Mapping[str, Any] | None = None,
-    seeds: list[int] | None = None,
-) -> Curve:
-    every = {**sheet.axes, **(axes or {})}
-    return Curve.of(name, sheet.dataset, "step", points, every, seeds or sheet.seeds, sheet.split)
-
-
 def _entropy(table: AgreementTable, step: int) -> float:
     score = table.runs.reference.stored("attention", step, table.split)
     weights = score.values.double()
-    return mean(attention_entropy(weights, score.input_mask).numpy()[table.mask])
+    return mean_agreement(attention_entropy(weights, score.input_mask).numpy()[table.mask])
 
 
 def _majority(table: AgreementTable) -> float:
@@ -246,8 +233,8 @@ def _inflation(curve: Mapping[int, Values]) -> float:
     """Return by how much the maximum exceeds checkpoints chosen on the other half of examples."""
     halves = [{step: values[start::2] for step, values in curve.items()} for start in (0, 1)]
     chosen = [highest(half)[0] for half in halves]
-    honest = np.mean([mean(halves[1 - i][step]) for i, step in enumerate(chosen)])
-    return mean(highest(curve)[1]) - float(honest)
+    honest = np.mean([mean_agreement(halves[1 - i][step]) for i, step in enumerate(chosen)])
+    return mean_agreement(highest(curve)[1]) - float(honest)
 
 
 def statistics(config: TextConfig, source: Corpus) -> list[Measurement]:

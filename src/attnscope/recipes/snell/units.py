@@ -15,19 +15,18 @@ from typing import Any
 
 from pydantic import Field
 
-from attnscope.claims.pool import Pool
-from attnscope.claims.table import corpus_deviations, least
+from attnscope.claims.table import least
 from attnscope.data.corpus import Corpus
 from attnscope.data.text import open_text
 from attnscope.errors import UsageError
 from attnscope.models.attentions import Additive
 from attnscope.models.base import ModelSpec
 from attnscope.models.classifier import ClassifierSpec
-from attnscope.models.embedding import Embeddings, RandomEmbeddings, VectorEmbeddings
+from attnscope.models.embedding import RandomEmbeddings, VectorEmbeddings
 from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Uniform
 from attnscope.models.proxy import ProxySpec
-from attnscope.models.seq2seq import Seq2SeqSpec
+from attnscope.models.seq2seq import TRANSLATOR
 from attnscope.recipes.kit.corpora import is_classification
 from attnscope.recipes.kit.lab import Lab
 from attnscope.recipes.kit.settings import CorporaSettings, Names
@@ -47,10 +46,6 @@ TRANSLATION = ("multi30k-de-en", "multi30k-en-de", "tatoeba-de-en", "tatoeba-en-
 REFERENCE, COMPARISONS, UNIFORM, PROXY = 20, (13, 14, 15, 16, 17), 12, 0
 # The authors train the proxy of the corpora with longer texts more slowly.
 _PROXY_RATES = {"imdb": 5e-5, "yelp": 5e-5, "amazon": 5e-5}
-
-
-# A.9 calls this corpus an outlier; it is shown and decides nothing.
-OUTLIER = "sms"
 
 
 class TextConfig(CorporaSettings):
@@ -104,22 +99,9 @@ QUICK = {
     "proxy_translation_epochs": 10,
 }
 QUICK_LABELLED = QUICK | {"corpus": "grammar-sentiment"}
-FULL_SIZE = least(
-    TextConfig,
-    "steps",
-    "hidden",
-    "embedding",
-    "translation_steps",
-    "translation_hidden",
-    "examples",
-)
+_SIZES = ("steps", "hidden", "embedding", "translation_steps", "translation_hidden", "examples")
+FULL_SIZE = least(TextConfig, *_SIZES)
 """The least sizes of a run that decides a claim."""
-
-
-def text_deviations(pool: Pool, datasets: Sequence[str]) -> str:
-    """Return how corpora and embeddings differ from the paper's."""
-    vectors = pool.config().get("vectors") or "random, as in the released code"
-    return corpus_deviations(datasets, f"embeddings: {vectors}")
 
 
 @dataclass(frozen=True)
@@ -146,27 +128,17 @@ def open_corpus(config: TextConfig, corpus: str) -> Corpus:
 def model_of(config: TextConfig, source: Corpus, readout: str = "relu") -> ModelSpec:
     """Return the paper's classifier or translator."""
     if is_classification(source):
-        vectors: Embeddings = RandomEmbeddings()
-        if config.vectors:
-            vectors = VectorEmbeddings.pinned(config.vectors)
+        pinned = VectorEmbeddings.pinned(config.vectors) if config.vectors else None
         return ClassifierSpec(
             embedding=config.embedding,
-            vectors=vectors,
+            vectors=pinned or RandomEmbeddings(),
             encoder=Recurrent(hidden=config.hidden),
             attention=Additive(hidden=config.hidden),
         )
-    joint = source.input_words == source.output_words
-    return Seq2SeqSpec.model_validate(
-        {
-            "embedding": config.translation_hidden,
-            "hidden": config.translation_hidden,
-            "layers": 2,
-            "directions": 2,
-            "dropout": 0.5,
-            "readout": readout,
-            "embeddings": "shared" if joint else "separate",
-        }
-    )
+    size, joint = config.translation_hidden, source.input_words == source.output_words
+    words = "shared" if joint else "separate"
+    own = {"embedding": size, "hidden": size, "readout": readout, "embeddings": words}
+    return TRANSLATOR.model_copy(update=own)
 
 
 def training_of(config: TextConfig, source: Corpus, **settings: Any) -> Training:

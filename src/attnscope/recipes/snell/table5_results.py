@@ -1,4 +1,4 @@
-"""The claims that the agreement tables decide.
+"""The claims that the agreement tables decide, and their figures (tables 5 and 7, Figure 2).
 
 The text's way of computing them decides; the numbers of the authors' code's way are shown next to
 them.
@@ -9,12 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from statistics import median
+from typing import Any
+
+import altair as alt
 
 from attnscope.claims.decide import Verdict, above, below, much_greater, share_of, verdict
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
 from attnscope.claims.table import Cell, Cells, Check, Claim, Finding, Needs, Part
-from attnscope.recipes.snell.units import FULL_SIZE, OUTLIER, text_deviations
-from attnscope.runs.result import Measurement
+from attnscope.figures.charts import Axis, Guide, Panel, beside
+from attnscope.figures.palette import NEUTRAL, ROLES, SCORES
+from attnscope.recipes.kit.lab import Logged
+from attnscope.recipes.kit.plots import band, curves, dots, span
+from attnscope.recipes.recipe import Charts
+from attnscope.recipes.snell.agreement import OUTLIER, PAIRS, text_deviations
+from attnscope.recipes.snell.units import FULL_SIZE
+from attnscope.runs.result import Measurement, Result, select
 
 _CLASSIFICATION, _TRANSLATION = 4, 2  # corpora that a claim about every corpus needs
 _TEXT = {"way": "text", "split": "val"}
@@ -145,7 +154,6 @@ def sms_variance(pool: Pool) -> Decision:
     return Decision(decided, rows, text_deviations(pool, list(rows)))
 
 
-_PAIRS = ("alpha,beta_uf", "beta_uf,beta_px", "alpha,beta", "delta,beta_uf")
 _BLEU = _TEXT | {"agreement": "top5pct", "performance": "bleu"}
 _TAUS = [f"kendall({pair})" for pair in ("alpha,beta_uf", "beta_uf,beta_px", "delta,beta_uf")]
 
@@ -166,8 +174,132 @@ CLAIMS = {
         deviation=text_deviations,
     ),
     "snell.train-split": _every_corpus(
-        *(check for pair in _PAIRS for check in _above_chance(pair)), split="train"
+        *(check for pair in PAIRS for check in _above_chance(pair)), split="train"
     ),
     "snell.rise-and-fall": _every_corpus(rise_and_fall),
     "snell.sms-variance": sms_variance,
 }
+
+
+_SYMBOLS = {
+    "A(alpha,beta_uf)": ("A(α, β uniform)", SCORES["uniform_probe"]),
+    "A(beta_uf,beta_px)": ("A(β uniform, β proxy)", SCORES["proxy"]),
+    "A(delta,beta_uf)": ("A(Δ, β uniform)", SCORES["saliency"]),
+    "A(alpha,beta)": ("A(α, β)", SCORES["lexical_probe"]),
+    "A(alpha,delta)": ("A(α, Δ)", SCORES["attention"]),
+}
+_CURVES = {
+    "curve(alpha,beta)": ("β(τ)", SCORES["lexical_probe"]),
+    "curve(alpha,beta_uf)": ("β uniform(τ)", SCORES["uniform_probe"]),
+    "curve(alpha,alpha)": ("α(τ)", SCORES["attention"]),
+}
+_PERFORMANCE = {"accuracy": "accuracy (%)", "bleu": "BLEU"}
+_PERCENT = Axis("agreement (%)", domain=(0, 100))
+
+
+def draw(result: Result, units: Sequence[Logged]) -> Charts:
+    """Draw three figures for each corpus: its table, Figure 2, and its curves through training."""
+    # The figures are about the validation part and the top 5 %; options can leave both out.
+    measured = [row.dataset for row in result.select("A_random") if row.split == "val"]
+    charts: dict[str, Any] = {}
+    for name in dict.fromkeys(measured):
+        rows = [row for row in result.numbers if row.dataset == name and row.split == "val"]
+        charts[f"agreement-{name}"] = _agreements(rows, name)
+        panels: list[alt.LayerChart] = []
+        for performance in _PERFORMANCE:
+            panels += _figure2(rows, performance)
+        if panels:
+            charts[f"fig2-{name}"] = beside(*panels, columns=2, title=name)
+        charts[f"training-{name}"] = beside(*_training(rows), title=name)
+    return charts
+
+
+def _of(rows: Sequence[Measurement], name: str, **axes: Any) -> list[Measurement]:
+    return select(rows, name, **({"way": "text"} | axes))
+
+
+def _agreements(rows: Sequence[Measurement], dataset: str) -> alt.LayerChart:
+    lines: list[Measurement] = []
+    for way in ("text", "code"):
+        for name in _SYMBOLS:
+            lines += _of(rows, name, way=way)
+    lines += _of(rows, "A_random")[:1]
+
+    def label(row: Measurement) -> str:
+        return f"{_SYMBOLS[row.name][0]}, {row.axes['way']}" if row.name in _SYMBOLS else "chance"
+
+    return dots(
+        lines,
+        _PERCENT,
+        label=label,
+        colour=lambda row: _SYMBOLS.get(row.name, ("", NEUTRAL))[1],
+        title=dataset,
+    )
+
+
+def _steps(curve: Sequence[Measurement]) -> Axis:
+    last = max(int(row.axes["step"]) for row in curve)
+    ticks = [tick for tick in (0, 10, 100, 1000, 10_000) if tick <= last]
+    # Half of what happens happens in the first hundred steps.
+    return Axis("training steps", scale="symlog", domain=(0, last), ticks=ticks, format=",d")
+
+
+def _figure2(rows: Sequence[Measurement], performance: str) -> list[alt.LayerChart]:
+    """Draw agreement with another seed and its performance, both marked at τ₀."""
+    axes = {"agreement": "top5pct", "performance": performance}
+    hat, reached = (_of(rows, f"hat_{name}", **axes) for name in ("agreement", "performance"))
+    if not reached:
+        return []
+    xi, level = _of(rows, "xi(alpha,beta_uf)", **axes)[0], _of(rows, "A(alpha,beta_uf)")[0]
+    x, tau = _steps(hat), xi.found["tau0"]
+    end = max(int(row.axes["step"]) for row in hat)
+    across = Guide([(0, level.number), (end, level.number)], _SYMBOLS[level.name][0], at="start")
+    up: list[Guide] = []
+    title = f"never exceeded: ξ is ξ* = {xi.number:.1f}"
+    if not isinstance(tau, str):
+        up = [Guide([(tau, 0), (tau, 100)])]
+        title = f"τ0 = {tau}, ξ = {xi.number:.1f}"
+    left = Panel(
+        x,
+        _PERCENT,
+        {"A(α, α̂(τ))": SCORES["attention"]},
+        title="Attention of another seed",
+        labels="none",
+        guides=[across, *up],
+    )
+    top = 100.0 if performance == "accuracy" else 1.05 * max(span(reached, room=0)[1], 1.0)
+    right = Panel(
+        x,
+        Axis(_PERFORMANCE[performance], domain=(0, top)),
+        {"performance": ROLES["control"]},
+        title=title,
+        labels="none",
+        guides=[*up, Guide([(0, xi.number), (end, xi.number)])],
+    )
+    return [
+        band(hat, left, x="step", group=lambda row: "A(α, α̂(τ))"),
+        band(reached, right, x="step", group=lambda row: "performance"),
+    ]
+
+
+def _training(rows: Sequence[Measurement]) -> list[alt.LayerChart]:
+    """Draw which agreement comes first, and how attention leaves the uniform."""
+    x = _steps(_of(rows, "curve(alpha,beta)"))
+    agreement = Panel(
+        x,
+        Axis("agreement with the final α (%)", domain=(0, 100)),
+        dict(_CURVES.values()),
+        title="What the final attention agrees with",
+    )
+    spread = Panel(
+        x,
+        Axis("entropy of α / log L", domain=(0, 1)),
+        {"entropy": SCORES["attention"]},
+        title="How uniform attention still is",
+        labels="none",
+    )
+    lines = [row for name in _CURVES for row in _of(rows, name)]
+    return [
+        curves(lines, agreement, x="step", group=lambda row: _CURVES[row.name][0]),
+        curves(_of(rows, "entropy(alpha)"), spread, x="step", group=lambda row: "entropy"),
+    ]
