@@ -11,6 +11,7 @@ from attnscope.analysis.alignment import (
     alignment_error,
     alignment_precision,
     alignment_recall,
+    diagonal_links,
     link_sets,
     link_tensor,
     links_of,
@@ -152,3 +153,14 @@ def test_malformed_links_are_refused_with_their_line(word: str) -> None:
 def test_links_outside_the_sentence_are_refused(link: tuple[int, int]) -> None:
     with pytest.raises(UsageError, match=f"Link {link[0]}-{link[1]} of sentence 1 is outside"):
         link_tensor([[(0, 0)], [link]], OUT, INP)
+
+
+def test_diagonal_is_the_identity_where_lengths_are_equal() -> None:
+    # Of two words and four the first half goes to the first word.
+    links = diagonal_links(torch.tensor([3, 2, 1]), torch.tensor([3, 4, 1]))
+    assert links.shape == (3, 4, 3)
+    assert link_sets(links) == [
+        {(0, 0), (1, 1), (2, 2)},
+        {(0, 0), (0, 1), (1, 2), (1, 3)},
+        {(0, 0)},
+    ]

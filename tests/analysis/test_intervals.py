@@ -230,3 +230,10 @@ def test_one_pair_of_seeds_has_an_interval_over_sentences_alone():
     values = np.random.default_rng(0).normal(size=(1, 50))
     found = pairs_interval(values, 2, rng=np.random.default_rng(1))
     assert found == crossed_interval(values, rng=np.random.default_rng(1))
+
+
+def test_a_shifted_or_scaled_interval_keeps_its_order_and_its_sample():
+    interval = Interval(2.0, 1.0, 4.0, 7)
+    assert interval.shifted(-3) == Interval(-1.0, -2.0, 1.0, 7)
+    assert interval.scaled(10) == Interval(20.0, 10.0, 40.0, 7)
+    assert interval.scaled(-1) == Interval(-2.0, -4.0, -1.0, 7)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from attnscope.analysis.learning import learned, steps_to
+from attnscope.analysis.learning import learned, learned_at, steps_to
 
 
 def test_a_run_learns_at_exactly_the_threshold():
@@ -26,3 +26,9 @@ def test_a_run_that_never_gets_there_has_no_step():
 def test_each_accuracy_needs_its_step():
     with pytest.raises(ValueError, match="zip"):
         steps_to([0.1, 0.2], [0])
+
+
+def test_a_log_counts_up_to_the_budget():
+    log = [{"step": step, "accuracy": a} for step, a in ((0, 0.1), (10, 0.96), (20, 0.5))]
+    assert learned_at(log) == learned_at(log, 10) == 10
+    assert learned_at(log, 9) is None

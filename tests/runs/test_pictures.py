@@ -171,3 +171,13 @@ def test_an_edited_file_that_is_wrong_is_named_with_the_place_in_one_line(tmp_pa
         read_result(path)
     assert str(caught.value).startswith(f"{path} is not a result of attnscope: pictures.0")
     assert "\n" not in str(caught.value)
+
+
+def test_a_transposed_matrix_has_rows_for_columns() -> None:
+    marked = MATRIX.model_copy(update={"marks": ((0, 1),), "low": MATRIX.values})
+    turned = marked.transposed
+    assert (turned.rows, turned.columns) == (MATRIX.columns, MATRIX.rows)
+    assert (turned.row_axis, turned.column_axis) == ("input", "output")
+    assert turned.values == turned.low == ((0.1234, 0.004), (None, 0.9))
+    assert turned.marks == ((1, 0),)
+    assert turned.transposed == marked

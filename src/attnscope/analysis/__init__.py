@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         compute_fragility as compute_fragility,
         fragility_intervals as fragility_intervals,
     )
+    from attnscope.analysis.ibm_alignment import ibm_links as ibm_links
     from attnscope.analysis.imitation import compare_with_base as compare_with_base
     from attnscope.analysis.information import (
         Information as Information,
@@ -58,6 +59,10 @@ if TYPE_CHECKING:
         cross_orthogonality as cross_orthogonality,
         delta_share as delta_share,
         orthogonality as orthogonality,
+    )
+    from attnscope.analysis.stored_agreement import (
+        StoredAgreement as StoredAgreement,
+        StoredScore as StoredScore,
     )
     from attnscope.analysis.term_shares import (
         TermShares as TermShares,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnscope.analysis.intervals import RESAMPLES, Interval, sentence_ratio_interval
@@ -50,6 +50,16 @@ def links_of(
     highest = values.amax(-1, keepdim=True)
     first = (values == highest) & real
     return first & (first.cumsum(-1) == 1) & (highest > floor)
+
+
+def diagonal_links(
+    input_lengths: Int[Tensor, " batch"], target_lengths: Int[Tensor, " batch"]
+) -> Bool[Tensor, "batch out inp"]:
+    """Link each output word to the input word at the same part of the sentence: a baseline."""
+    targets = torch.arange(int(target_lengths.max()))
+    place = (2 * targets + 1) * input_lengths[:, None] // (2 * target_lengths[:, None])
+    at_place = place[:, :, None] == torch.arange(int(input_lengths.max()))
+    return at_place & (targets < target_lengths[:, None])[:, :, None]
 
 
 def alignment_error(

@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 from attnscope.figures.charts import Axis, Panel
+from attnscope.recipes.kit.lab import Logged
 from attnscope.recipes.kit.plots import (
+    accuracy_curves,
     axis_values,
     band,
     datasets,
@@ -48,6 +50,14 @@ def test_a_band_takes_its_x_and_its_group_from_the_axes():
     panel = Panel(Axis("x"), Axis("y"), {"a": "#000000"})
     chart = band([row(1.0, step=10, model="a")], panel, x="step", group="model")
     assert {"x": 10, "y": 1.0, "group": "a", "low": 0.0, "high": 3.0} in drawn(chart)
+
+
+def test_curves_of_accuracy_are_those_of_the_logs():
+    logs = [Logged({}, "d", [{"step": 0, "accuracy": a, "loss": 1.0}]) for a in (0.25, 0.5)]
+    chart = accuracy_curves({"learns": logs}, {"learns": "#000000"}, steps=10)
+    lines = drawn(chart)
+    for run, accuracy in enumerate((0.25, 0.5)):
+        assert {"x": 0, "y": accuracy, "group": "learns", "detail": run} in lines
 
 
 def test_the_span_holds_all_ends_and_some_room():

@@ -6,49 +6,50 @@ alone. Attention α and probe β are those of snell's translator, trained on the
 on the gold pairs, teacher-forced, their pieces merged to words. Links can be had in Pharaoh's
 format::
 
-    from attnscope.figures.charts import Axis
-from attnscope.figures.palette import NEUTRAL, SCORES
-from attnscope.recipes.kit.plots import dots, per_dataset
-from attnscope.analysis.alignment import to_pharaoh
-    from attnscope.recipes.extra.alignment import Config, training_text
-    from attnscope.recipes.extra.alignment_links import ibm_links
-    from attnscope.recipes.extra.alignment_text import open_gold
+    from attnscope.analysis import ibm_links, to_pharaoh
+    from attnscope.recipes.extra.alignment import Config, open_gold, training_text
 
-    config = Config(training="tatoeba-en-fr")
     gold = open_gold("gold-en-fr", ("en", "fr"))
-    links = ibm_links(gold, training_text(config), iterations=5, null=True)
+    links = ibm_links(*gold.lowered, training_text(Config(training="tatoeba-en-fr")))
     print(to_pharaoh(links["union"]))
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
+import torch
+from jaxtyping import Bool
 from pydantic import Field
+from torch import Tensor
 
 from attnscope.analysis.alignment import (
+    Link,
     alignment_error,
     alignment_precision,
     alignment_recall,
+    diagonal_links,
+    link_tensor,
+    links_of,
 )
+from attnscope.analysis.ibm_alignment import ibm_links
 from attnscope.claims.verdicts import Predicate
-from attnscope.data.known import definition
+from attnscope.data import grammar
+from attnscope.data.contractions import SPELLINGS, cut
+from attnscope.data.corpus import Corpus
+from attnscope.data.folder import Aligned
+from attnscope.data.known import definition, locate
 from attnscope.data.text import ParallelText
 from attnscope.data.tokens import BOS, EOS, PAD
+from attnscope.data.word_pairs import Words, read_word_pairs
 from attnscope.errors import UsageError
-from attnscope.recipes.extra.alignment_links import diagonal_links, ibm_links, model_links
-from attnscope.recipes.extra.alignment_text import (
-    GRAMMAR,
-    SPELLINGS,
-    Gold,
-    Links,
-    Words,
-    cut,
-    open_gold,
-)
+from attnscope.figures.charts import Axis
+from attnscope.figures.palette import NEUTRAL, SCORES
 from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.plots import dots, per_dataset
 from attnscope.recipes.kit.settings import Names, Several
 from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.recipe import Charts
@@ -63,9 +64,15 @@ from attnscope.runs.spec import Settings
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.score import ScoreRule
+from attnscope.scores.subwords import merge_words
+from attnscope.training.evaluation import kept_scores, padded_score
 from attnscope.training.trained_unit import TrainedUnit
 
+Links = Bool[Tensor, "batch out inp"]
+Parallel = tuple[Sequence[Words], Sequence[Words]]
+
 ALONE = "gold sentences alone"
+GRAMMAR = "grammar-translation"
 
 _IBM = "ibm_model1"
 # The mean log-probability of a word's pieces orders positions as the whole word's probability does.
@@ -126,6 +133,63 @@ EXAMPLES = "moved"
 HEADLINE = ("aer",)
 
 
+@dataclass(frozen=True)
+class Gold:
+    """Sentence pairs with their gold links, in one direction, wherever they come from."""
+
+    dataset: str
+    split: str
+    languages: tuple[str, str]
+    sentences: Sequence[Aligned]
+
+    @property
+    def lowered(self) -> tuple[list[Words], list[Words]]:
+        """Source and target sentences in lower case."""
+        sides = [pair.source for pair in self.sentences], [pair.target for pair in self.sentences]
+        first, second = ([[w.lower() for w in words] for words in side] for side in sides)
+        return first, second
+
+    @property
+    def sure(self) -> Links:
+        """The sure links."""
+        return self._tensor([pair.sure for pair in self.sentences])
+
+    @property
+    def possible(self) -> Links:
+        """The possible links, sure ones included."""
+        return self._tensor([pair.possible for pair in self.sentences])
+
+    def _tensor(self, links: Sequence[Iterable[Link]]) -> Links:
+        sources, targets = self.lowered
+        return link_tensor(links, max(map(len, targets)), max(map(len, sources)))
+
+
+def open_gold(name: str, languages: tuple[str, str] | None = None) -> Gold:
+    """Read gold alignments, from one language to the other where a corpus has both.
+
+    They are a known corpus with alignments, a folder of one's own, or ``grammar-translation``,
+    whose grammar knows what it translated.
+    """
+    if name == GRAMMAR:
+        pairs = grammar.translation_corpus()["val"]
+        return Gold(name, "val", ("de", "en"), [_aligned(pair) for pair in pairs])
+    known = definition(name)
+    if known.task != "alignment":
+        raise UsageError(
+            f"{known.name} is made for {known.task}; gold= needs gold alignments, such as "
+            f"gold-en-fr or {GRAMMAR}."
+        )
+    own = (known.source, known.target)
+    direction = languages if languages and set(languages) == set(own) else own
+    sentences = locate(known).aligned(known.val, *direction)
+    return Gold(Path(name).name, known.val, direction, sentences)
+
+
+def _aligned(pair: grammar.SentencePair) -> Aligned:
+    links = frozenset((source, target) for target, source in pair.alignment)
+    return Aligned(str(pair.id), pair.source, pair.target, links, links)
+
+
 def training_languages(name: str) -> tuple[str, str]:
     """Return source and target of the training text."""
     if name == GRAMMAR:
@@ -139,7 +203,7 @@ def training_languages(name: str) -> tuple[str, str]:
     return known.source, known.target
 
 
-def training_text(config: Config) -> tuple[list[Words], list[Words]]:
+def training_text(config: Config) -> Parallel:
     """Return the sentences of the training text in words, spelled as the gold text is."""
     source = open_corpus(config.text, config.training)
     if isinstance(source, ParallelText):
@@ -149,18 +213,15 @@ def training_text(config: Config) -> tuple[list[Words], list[Words]]:
             for language in training_languages(config.training)
         )
         return [cut(p.source, first) for p in pairs], [cut(p.target, second) for p in pairs]
-    outside = (PAD, BOS, EOS)
-    inputs: list[Words] = []
-    outputs: list[Words] = []
+    inputs, outputs = [], []
     for example in source.training_examples:
-        words = source.input_words.decode(example.inputs)
-        targets = source.output_words.decode(example.targets)
-        inputs.append([word for word in words if word not in outside])
-        outputs.append([word for word in targets if word not in outside])
-    return inputs, outputs
+        inputs.append(source.input_words.decode(example.inputs))
+        outputs.append(source.output_words.decode(example.targets))
+    return _without_boundaries(inputs), _without_boundaries(outputs)
 
 
-# Measuring.
+def _without_boundaries(sentences: Iterable[Words]) -> list[Words]:
+    return [[word for word in words if word not in (PAD, BOS, EOS)] for words in sentences]
 
 
 def measure(config: Config, lab: Lab) -> list[Measurement]:
@@ -178,25 +239,23 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
         translator = lab.train(units_of(config.text, source)["reference"], "translator")
     rows: list[Measurement] = []
     for gold in corpora:
-        with_text = gold in trainable
         if "diagonal" in config.methods:
             axes = {"method": "diagonal", "direction": "forward"}
-            rows += _rows(gold, diagonal_links(gold), axes)
+            lengths = ([len(words) for words in side] for side in gold.lowered)
+            rows += _rows(gold, diagonal_links(*map(torch.tensor, lengths)), axes)
         if _IBM in config.methods:
-            rows += _ibm_rows(gold, None, ALONE, config.iterations)
-            if with_text:
-                rows += _ibm_rows(gold, text, config.training, config.iterations)
-        if translator is not None and with_text:
+            rows += _ibm_rows(gold, ((), ()), ALONE, config.iterations)
+        if text is not None and gold in trainable:
+            rows += _ibm_rows(gold, text, config.training, config.iterations)
+        if translator is not None and gold in trainable:
             rows += _model_rows(gold, translator, rules, config.training, lab.device)
     return rows
 
 
-def _ibm_rows(
-    gold: Gold, text: tuple[list[Words], list[Words]] | None, training: str, iterations: int
-) -> list[Measurement]:
+def _ibm_rows(gold: Gold, text: Parallel, training: str, iterations: int) -> list[Measurement]:
     rows = []
     for null in (True, False):
-        found = ibm_links(gold, text, iterations=iterations, null=null)
+        found = ibm_links(*gold.lowered, text, iterations=iterations, null=null)
         for direction, links in found.items():
             axes = {
                 "method": _IBM,
@@ -217,19 +276,35 @@ def _model_rows(
     device: str,
 ) -> list[Measurement]:
     rows = []
-    steps = {"last": int(translator.log[-1]["step"]), "best": translator.best_step}
+    steps = {"last": translator.evaluated_steps[-1], "best": translator.best_step}
     for checkpoint, step in steps.items():
         model = translator.best_model if checkpoint == "best" else translator.model
         found = model_links(gold, translator, model.to(device), rules, device)
         for method, links in found.items():
-            axes = {
-                "method": method,
-                "direction": "forward",
-                "training": Path(training).name,
-                "checkpoint": checkpoint,
-            }
+            axes = {"method": method, "direction": "forward"}
+            axes |= {"training": Path(training).name, "checkpoint": checkpoint}
             rows += _rows(gold, links, axes, (translator.unit.seed,), {"at": step})
     return rows
+
+
+def model_links(
+    gold: Gold,
+    translator: TrainedUnit,
+    model: Any,
+    rules: Mapping[str, ScoreRule],
+    device: str = "cpu",
+) -> dict[str, Links]:
+    """Link each output word to the input word of the highest score, by the rules' names."""
+    unit, source = translator.unit, cast(Corpus, translator.unit.source)
+    pairs = read_word_pairs(source, ((pair.source, pair.target) for pair in gold.sentences))
+    batch = pairs.batch.to(device)
+    arrays = kept_scores(model, batch, source, unit.training, tuple(rules.values()))
+    found = {}
+    for name, rule in rules.items():
+        score = padded_score(rule.name, arrays, pairs.batch)
+        merged = merge_words(score, pairs.input_words, pairs.output_words)
+        found[name] = links_of(merged.values, merged.input_mask, merged.target_mask)
+    return found
 
 
 def _rows(
@@ -247,9 +322,6 @@ def _rows(
     }
     sheet = Sheet(gold.dataset, gold.split, seeds, axes=axes)
     return [sheet.row(name, interval, found=at) for name, interval in found.items()]
-
-
-# Figures.
 
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
