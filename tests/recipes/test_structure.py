@@ -49,11 +49,11 @@ def test_an_import_of_another_recipe_is_found_but_not_one_of_its_own_parts(
 def test_a_closure_has_the_papers_modules_and_not_the_kit(sizes: ModuleType) -> None:
     home = "attnscope.recipes"
     graph = {
-        f"{home}.snell.fig3": {f"{home}.snell.copying", f"{home}.kit.sheet", f"{home}.recipe"},
-        f"{home}.snell.copying": {f"{home}.snell.fig3"},
+        f"{home}.snell.fig3": {f"{home}.snell.units", f"{home}.kit.sheet", f"{home}.recipe"},
+        f"{home}.snell.units": {f"{home}.snell.fig3"},
     }
     found = sizes.closure(f"{home}.snell.fig3", graph)
-    assert found == {f"{home}.snell.fig3", f"{home}.snell.copying"}
+    assert found == {f"{home}.snell.fig3", f"{home}.snell.units"}
 
 
 def test_every_for_of_a_nest_of_comprehensions_counts(sizes: ModuleType, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from attnscope.data.tasks import MixtureCopy, PermutationCopy, SampledCopy
+from attnscope.data.tasks import CopyTask, MixtureCopy, PermutationCopy, SampledCopy
 from attnscope.theory.copied_counts import CopiedCounts
 
 TASKS = (
@@ -20,9 +20,7 @@ TASKS = (
 @pytest.mark.parametrize(
     ("task", "count"), list(zip(TASKS, (24, 12, math.perm(5, 3)), strict=True))
 )
-def test_every_sentence_is_listed_once(
-    task: PermutationCopy | MixtureCopy | SampledCopy, count: int
-) -> None:
+def test_every_sentence_is_listed_once(task: CopyTask, count: int) -> None:
     sentences = [tuple(words) for words in CopiedCounts(task).every_sentence().tolist()]
     assert len(sentences) == len(set(sentences)) == count
     assert all(len(set(words)) == task.length for words in sentences)
@@ -36,7 +34,7 @@ def test_sentences_of_a_mixture_have_words_of_one_set() -> None:
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.kind)
 def test_all_sentences_together_have_the_expected_table(
-    task: PermutationCopy | MixtureCopy | SampledCopy,
+    task: CopyTask,
 ) -> None:
     counts = CopiedCounts(task)
     torch.testing.assert_close(counts.listed(), counts.expected(1, eos=False).table)
@@ -45,7 +43,7 @@ def test_all_sentences_together_have_the_expected_table(
 @pytest.mark.parametrize("eos", [True, False])
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.kind)
 def test_a_sample_is_within_five_standard_errors_of_the_expectation(
-    task: PermutationCopy | MixtureCopy | SampledCopy, eos: bool
+    task: CopyTask, eos: bool
 ) -> None:
     counts = CopiedCounts(task)
     table, expected = counts.sampled(2000, eos=eos), counts.expected(2000, eos=eos)

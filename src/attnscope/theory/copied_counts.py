@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from attnscope.data.tasks import MixtureCopy, PermutationCopy, SampledCopy
+from attnscope.data.tasks import CopyTask, MixtureCopy, PermutationCopy, SampledCopy
 from attnscope.theory.counts import (
     append_eos,
     count_table,
@@ -38,7 +38,7 @@ class Expected(NamedTuple):
 class CopiedCounts:
     """The tables of a copying task whose sentences are arrangements of distinct words."""
 
-    task: PermutationCopy | MixtureCopy | SampledCopy
+    task: CopyTask
 
     @property
     def sets(self) -> int:
@@ -52,8 +52,10 @@ class CopiedCounts:
             table = expected_permutation_table(length)
         elif isinstance(self.task, MixtureCopy):
             table = expected_mixture_table(length)
-        else:
+        elif isinstance(self.task, SampledCopy):
             table = expected_sampled_table(length, self.task.types)
+        else:
+            raise TypeError(f"The expected table of {self.task.dataset} is not known.")
         table = append_eos(table, length) if eos else table
         return Expected(table, standard_error(table, length + eos, sentences))
 
@@ -68,7 +70,8 @@ class CopiedCounts:
 
     def every_sentence(self) -> Int[Tensor, "sentence word"]:
         """Return all sentences: the arrangements of each set's words."""
-        size, found = self.task.types // self.sets, []
+        size = self.task.types // self.sets
+        found: list[tuple[int, ...]] = []
         for start in range(0, self.task.types, size):
             found += permutations(range(start, start + size), self.task.length)
         return torch.tensor(found)

@@ -143,7 +143,7 @@ class Gold:
     sentences: Sequence[Aligned]
 
     @property
-    def lowered(self) -> tuple[list[Words], list[Words]]:
+    def lowered(self) -> tuple[list[list[str]], list[list[str]]]:
         """Source and target sentences in lower case."""
         sides = [pair.source for pair in self.sentences], [pair.target for pair in self.sentences]
         first, second = ([[w.lower() for w in words] for words in side] for side in sides)

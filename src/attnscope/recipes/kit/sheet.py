@@ -117,8 +117,8 @@ class Sheet:
             rows.append(self.point("accuracy", accuracy, run, n, seeds=seeds))
             rows.append(self.point("steps_to_95", steps, run, n, seeds=seeds))
         rate = rate_interval(sum(map(learned, accuracies)), len(units))
-        own, seeds = {"step": step, **(axes or {})}, [unit.unit.seed for unit in units]
-        return [*rows, self.row("seeds_learned", rate.scaled(rate.n), own, seeds=seeds)]
+        own, every = {"step": step, **(axes or {})}, [unit.unit.seed for unit in units]
+        return [*rows, self.row("seeds_learned", rate.scaled(rate.n), own, seeds=every)]
 
     def row(
         self,

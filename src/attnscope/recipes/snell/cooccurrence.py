@@ -134,7 +134,7 @@ def distributions(length: int, control_types: int) -> dict[str, CopiedCounts]:
 def sampled_table(copied: CopiedCounts, role: str, sentences: int) -> list[Measurement]:
     """Compare a sample's table with its expectation, and measure its structure."""
     types, sets = copied.task.types, copied.sets
-    table, expected = (read(sentences, eos=True) for read in (copied.sampled, copied.expected))
+    table, expected = copied.sampled(sentences, eos=True), copied.expected(sentences, eos=True)
     gap, random = (table - expected.table).abs(), expected.error > ROUNDING
     words = table[:-1, :-1]
     blocks = words.reshape(sets, types // sets, sets, types // sets)
@@ -291,12 +291,18 @@ def _translated_pair(result: Result) -> Any:
         "translation": ("Trans(output | input) (Eq. 17)", "Trans", ".2f"),
         "alignment": ("Alignment of each output (Eq. 19)", "alignment", ".2f"),
     }
-    axes = {"x_title": "English output word", "y_title": "German input word", "cell": 38}
-    drawn = []
-    for name, (title, value_title, digits) in panels.items():
-        table = result.picture(Matrix, name, OWN_CORPORA[0])
-        titles = {"title": title, "value_title": value_title}
-        drawn.append(matrix(table, value_format=digits, **titles, **axes))
+    drawn = [
+        matrix(
+            result.picture(Matrix, name, OWN_CORPORA[0]),
+            title=title,
+            value_title=value_title,
+            x_title="English output word",
+            y_title="German input word",
+            value_format=digits,
+            cell=38,
+        )
+        for name, (title, value_title, digits) in panels.items()
+    ]
     return beside(*drawn)
 
 

@@ -135,8 +135,8 @@ def _velocities(starts: Sequence[_Start], sheet: Sheet, d: int) -> Plane:
         for i, o in np.ndindex(centred.shape):
             place = float(centred[i, o]), float(theta[i, o])
             points.append(Point(f"{i} → {o}", f"seed {seed}", *place))
-    titles = {"x": "co-occurrence C, less its mean over outputs", "y": "velocity dθ/dτ"}
-    return sheet.plane("theta_velocity", points, {"d": d}, **titles)
+    x, y = "co-occurrence C, less its mean over outputs", "velocity dθ/dτ"
+    return sheet.plane("theta_velocity", points, {"d": d}, x=x, y=y)
 
 
 def initial_derivative(pool: Pool) -> Decision:
