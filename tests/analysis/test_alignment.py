@@ -157,10 +157,12 @@ def test_links_outside_the_sentence_are_refused(link: tuple[int, int]) -> None:
 
 def test_diagonal_is_the_identity_where_lengths_are_equal() -> None:
     # Of two words and four the first half goes to the first word.
-    links = diagonal_links(torch.tensor([3, 2, 1]), torch.tensor([3, 4, 1]))
-    assert links.shape == (3, 4, 3)
+    # Of three words and two the second half has its middle in the third word.
+    links = diagonal_links(torch.tensor([3, 2, 1, 3]), torch.tensor([3, 4, 1, 2]))
+    assert links.shape == (4, 4, 3)
     assert link_sets(links) == [
         {(0, 0), (1, 1), (2, 2)},
         {(0, 0), (0, 1), (1, 2), (1, 3)},
         {(0, 0)},
+        {(0, 0), (2, 1)},
     ]

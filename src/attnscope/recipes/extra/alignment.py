@@ -145,9 +145,8 @@ class Gold:
     @property
     def lowered(self) -> tuple[list[list[str]], list[list[str]]]:
         """Source and target sentences in lower case."""
-        sides = [pair.source for pair in self.sentences], [pair.target for pair in self.sentences]
-        first, second = ([[w.lower() for w in words] for words in side] for side in sides)
-        return first, second
+        sources = [[word.lower() for word in pair.source] for pair in self.sentences]
+        return sources, [[word.lower() for word in pair.target] for pair in self.sentences]
 
     @property
     def sure(self) -> Links:
