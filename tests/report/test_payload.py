@@ -159,19 +159,18 @@ def test_claims_are_those_of_the_catalogue_and_quick_runs_never_decide(value):
     assert not by_id["aitken.subphrase"]["measured"]
 
 
-def test_a_recipe_without_the_numbers_of_its_claims_is_named_and_the_others_are_decided(workspace):
+def test_claims_without_their_numbers_are_undecided_and_say_what_is_lacking(workspace):
     path = workspace / "snell" / "fig6"
     path.mkdir()
     bare = json.loads((workspace / "snell/fig3/result.json").read_text())
     bare["recipe"], bare["measurements"] = "snell/fig6", bare["measurements"][1:2]
     (path / "result.json").write_text(json.dumps(bare))
     made = payload(request_of(workspace))
-    assert made["notices"] == [
-        "The claims of snell/fig6 cannot be decided: its results lack numbers."
-    ]
-    assert any(
-        claim["id"] == "snell.permutation-copy" and claim["measured"] for claim in made["claims"]
-    )
+    claims = {claim["id"]: claim for claim in made["claims"]}
+    lacking = claims["snell.more-heads"]
+    assert lacking["verdict"] == "undecided"
+    assert "lack what the rule needs" in lacking["note"]
+    assert claims["snell.permutation-copy"]["measured"]
 
 
 def test_a_run_carries_its_measurements_beside_the_published_ones(value):

@@ -25,6 +25,9 @@ SCORES: Final[dict[str, str]] = {
     "gold": "#E69F00",
     "optimal_attention": "#0C0CFC",  # α*
     "temporal_attention": "#009CFC",  # attention of temporal components alone
+    "value_norm": "#0066CC",
+    "rollout": "#0011BB",
+    "leave_one_out": "#FF8899",
     "alignment_term": "#309024",  # the nine parts of a sum, which their labels distinguish
 }
 """Colour of each score, by the score's name."""
@@ -43,6 +46,9 @@ ON_DARK: Final[dict[str, str]] = {
     "gold": "#E69F00",
     "optimal_attention": "#5C5FF8",
     "temporal_attention": "#70A6F5",
+    "value_norm": "#00FFFF",
+    "rollout": "#33FFCC",
+    "leave_one_out": "#FFFF00",
     "alignment_term": "#4CA33E",
     "against": "#ED4820",
 }

@@ -11,7 +11,7 @@ from typing import Any
 from attnscope.claims.catalogue import catalogue
 from attnscope.claims.verdicts import Judged
 from attnscope.claims.wording import formatted, number
-from attnscope.errors import AttnscopeError, UnreadableFile
+from attnscope.errors import UnreadableFile
 from attnscope.recipes.recipe import RecipeModule, command_of, module_of
 from attnscope.recipes.registry import entries, measures_of, notes_on_missing, paper_measures
 from attnscope.recipes.verdicts import judge
@@ -174,21 +174,6 @@ def _evidence_name(claim: str, name: str) -> str:
 
 
 def judged_results(results: Sequence[Result], notices: list[str]) -> list[Judged]:
-    """Decide the claims; a recipe whose results lack what a rule needs is named and left out."""
+    """Decide the claims; where results lack what a rule needs, it is undecided and says so."""
     notices += notes_on_missing(result.recipe for result in results)
-    try:
-        return judge(results)
-    except _UNFIT:
-        pass
-    fit: list[Result] = []
-    for recipe in dict.fromkeys(result.recipe for result in results):
-        own = [result for result in results if result.recipe == recipe]
-        try:
-            judge(own)
-            fit += own
-        except _UNFIT:
-            notices.append(f"The claims of {recipe} cannot be decided: its results lack numbers.")
-    return judge(fit)
-
-
-_UNFIT = (AttnscopeError, LookupError, TypeError, ValueError)
+    return judge(results)

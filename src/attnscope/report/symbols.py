@@ -49,6 +49,20 @@ SCORES: dict[str, tuple[str, str]] = {
         "The attention that would make the right output most probable, with everything else of "
         "the model as it is.",
     ),
+    "value_norm": (
+        "‖αv‖ value norm",
+        "The length of what attention adds to the output's state from this input word: its weight "
+        "times the word's value vector.",
+    ),
+    "rollout": (
+        "attention rollout",
+        "Attention of all layers multiplied, with half of each layer's weight left on the word "
+        "itself: how much of this input word reaches the output.",
+    ),
+    "leave_one_out": (
+        "leave one out",
+        "How much the right output loses, in log-odds, when this input word is taken out.",
+    ),
     "gold": ("gold position", "Where the output word really comes from."),
     "temporal_attention": (
         "attention of temporal components",
