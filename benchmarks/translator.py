@@ -61,6 +61,11 @@ class MadeUp(Source):
         """Start and end."""
         return BOS, EOS
 
+    @property
+    def widest_input(self) -> int:
+        """The longest sentence and its end."""
+        return LONGEST + 1
+
     def training_batch(self, seed: int, step: int, size: int) -> Batch:
         """Draw pairs of sentences whose lengths differ."""
         stream = generator("made up", seed, step)

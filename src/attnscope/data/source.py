@@ -14,6 +14,8 @@ from attnscope.data.vocabulary import Vocabulary
 from attnscope.errors import UsageError
 from attnscope.runs.spec import Spec
 
+_LOOKED_AT = 64  # examples that show how wide a source's inputs are
+
 
 class Source(Spec):
     """Root of all tasks and corpora."""
@@ -44,8 +46,11 @@ class Source(Spec):
 
     @property
     def widest_input(self) -> int:
-        """The most input positions that an example to train on has; of a task, as it is drawn."""
-        return self.training_batch(0, 0, 1).inputs.shape[1]
+        """The most input positions that an example to train on has, to plan memory by.
+
+        By default those of some examples: a source that draws its lengths may have wider ones.
+        """
+        return self.training_batch(0, 0, _LOOKED_AT).inputs.shape[1]
 
     @abstractmethod
     def evaluation_batch(self, count: int, split: str = "val") -> Batch:

@@ -204,8 +204,11 @@ class _Group:
         """Evaluate on schedule, update, and finish every member."""
         steps, schedule = self.training.steps, set(self.training.schedule)
         sources = distinct_sources([member.unit for member in self.members]).values()
-        widest = self.gradients.width(max(source.widest_input for source in sources))
-        self.gradients.make_room(lambda: self._columns(self.first, lambda _: widest))
+        widest = max(source.widest_input for source in sources)
+        # A source may draw wider inputs than it expects.
+        self.gradients.make_room(
+            lambda: self._columns(self.first, lambda wide: self.gradients.width(max(wide, widest)))
+        )
         for step in range(self.first, steps + 1):
             # A checkpoint is written after its step's evaluation.
             if step in schedule and not 0 < step == self.first:

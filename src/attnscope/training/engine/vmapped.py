@@ -98,15 +98,15 @@ def stack_batches(
 ) -> Stack:
     """Return batches of equal size as columns with a leading axis, padded to the widest.
 
-    ``width`` and ``target_width`` may pad inputs and targets further.
+    ``width`` and ``target_width`` may pad inputs and targets further; they never cut them.
     """
     if len({len(batch) for batch in batches}) != 1:
         raise UsageError("Only batches of one size can be stacked: give at least one, all alike.")
     columns = {name: [getattr(batch, name) for batch in batches] for name in _BATCH}
     widths = {name: max(part.shape[-1] for part in parts) for name, parts in columns.items()}
-    widths["inputs"] = width(widths["inputs"])
+    widths["inputs"] = max(widths["inputs"], width(widths["inputs"]))
     for name in _TARGETS:
-        widths[name] = target_width(widths[name])
+        widths[name] = max(widths[name], target_width(widths[name]))
     device = batches[0].inputs.device
     # Lengths too: nothing waits for the CPU under vmap.
     return {
