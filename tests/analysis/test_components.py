@@ -12,6 +12,7 @@ from torch import Tensor
 
 from attnscope.analysis import components as module
 from attnscope.analysis.components import (
+    by_offset,
     circle,
     mass_around,
     most_aligned_step,
@@ -152,3 +153,10 @@ def test_mass_around_a_diagonal_counts_neighbours_within_the_width() -> None:
     torch.testing.assert_close(mass_around(attention, diagonal, 1), torch.tensor([0.9, 1.0, 1.0]))
     other = mass_around(attention, diagonal.flip(0))
     torch.testing.assert_close(other, torch.tensor([0.1, 0.3, 0.0]))
+
+
+def test_values_by_offset_are_those_next_to_the_diagonal_and_nan_outside():
+    values = torch.arange(6.0).view(1, 2, 3)
+    nan = torch.nan
+    expected = torch.tensor([[[nan, 0.0, 1, 2], [3, 4, 5, nan]]])
+    torch.testing.assert_close(by_offset(values, range(-1, 3)), expected, equal_nan=True)

@@ -15,6 +15,7 @@ from attnscope.analysis.intervals import (
     Interval,
     crossed_interval,
     independent_difference_interval,
+    interval_difference,
     mean_interval,
     paired_difference_interval,
     pairs_interval,
@@ -237,3 +238,10 @@ def test_a_shifted_or_scaled_interval_keeps_its_order_and_its_sample():
     assert interval.shifted(-3) == Interval(-1.0, -2.0, 1.0, 7)
     assert interval.scaled(10) == Interval(20.0, 10.0, 40.0, 7)
     assert interval.scaled(-1) == Interval(-2.0, -4.0, -1.0, 7)
+
+
+def test_a_difference_of_two_means_has_the_interval_of_a_sum_of_squares():
+    """As that of independent normal means: √(.3² + .4²) to both sides."""
+    found = interval_difference(Interval(2.0, 1.7, 2.3, 5), Interval(1.0, 0.6, 1.4, 3))
+    assert [found.value, found.low, found.high] == pytest.approx([1.0, 0.5, 1.5])
+    assert found.n == 3

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from attnscope.analysis.components import readout_dictionary
+from attnscope.analysis.alignment_terms import MU_MU, TERM_NAMES
+from attnscope.analysis.dictionary import pairs_of
+from attnscope.analysis.headed_network import HeadedNetwork
 from attnscope.claims.catalogue import catalogue
 from attnscope.data.escan import ExtendedScan
 from attnscope.data.sequence_tasks import OneToOne
@@ -13,11 +15,9 @@ from attnscope.models.architectures import AED
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.models.transformer import TransformerSpec
-from attnscope.recipes.aitken.measures.dictionary import context_readout, pairs_of
-from attnscope.recipes.aitken.measures.terms import MU_MU, TERM_NAMES, THREE
+from attnscope.recipes.aitken.terms import THREE
 from attnscope.recipes.extra.beyond import QUICK, Config, numbers, paths
 from attnscope.recipes.extra.beyond_findings import FINDINGS, average_attention, carried_over
-from attnscope.recipes.extra.beyond_network import HeadedNetwork, own_words, word_effects
 from attnscope.recipes.kit.sheet import number as key
 from attnscope.runs.result import Measurement
 
@@ -35,46 +35,6 @@ def network(spec, task=TASK, count=30):
 
 def close(a, b):
     torch.testing.assert_close(a, b, rtol=0, atol=1e-10)
-
-
-def test_networks_read_their_own_words_as_the_papers_do():
-    model, batch = AED_SPEC.build(TASK, 1), TASK.evaluation_batch(20)
-    expected = model.with_teacher_forcing("off").trace(batch)
-    read = own_words(model, batch)
-    assert read.decoder_inputs.equal(expected.batch.decoder_inputs)
-    close(model.trace(read).logits, expected.logits)
-
-
-@pytest.mark.parametrize("spec", [TRANSLATOR, TRANSFORMER], ids=["translator", "transformer"])
-def test_own_words_are_the_most_probable_ones_after_those_before(spec):
-    one = network(spec)
-    (trace,) = one.traces()
-    written = trace.logits.argmax(-1)
-    assert trace.batch.decoder_inputs[:, 0].eq(TASK.boundaries[0]).all()
-    inside = trace.batch.target_mask[:, 1:]
-    assert trace.batch.decoder_inputs[:, 1:][inside].equal(written[:, :-1][inside])
-    assert not trace.teacher_forced
-
-
-def test_for_a_linear_readout_a_words_effect_is_its_product_with_the_readout():
-    one = network(AED_SPEC)
-    words = one.values.seen.nonzero()[:, 0]
-    readout = context_readout(one.model)
-    close(word_effects(one, words), one.states.encoder.words(words) @ readout.mT)
-    best = words[word_effects(one, words).argmax(0)]
-    assert best.equal(readout_dictionary(readout, one.states.encoder))
-
-
-def test_a_words_effect_through_one_head_leaves_the_others_as_they_are():
-    one = network(TRANSFORMER)
-    words = torch.arange(3)
-    apart = [word_effects(one, words, head) for head in range(3)]
-    assert not torch.allclose(apart[0], apart[1])
-    with torch.no_grad():
-        one.model.decoder[-1].cross.merge.weight[:, 4:8] = 0.0  # the second head's four columns
-    silent = HeadedNetwork(one.model, TASK, one.sequences)
-    assert word_effects(silent, words, 1).abs().max() < 1e-12
-    assert word_effects(silent, words, 0).abs().max() > 1e-6
 
 
 @pytest.mark.parametrize(

@@ -13,25 +13,41 @@ import torch
 from scipy import stats
 from torch import Tensor
 
-from attnscope.analysis.alignment_terms import QueriesAndKeys
+from attnscope.analysis.alignment_terms import MU_MU, QueriesAndKeys
+from attnscope.analysis.dictionary import context_readout
 from attnscope.analysis.intervals import RESAMPLES
+from attnscope.analysis.network import Network, fresh
 from attnscope.analysis.rank_correlation import grouped_spearman, rank_correlation
 from attnscope.claims.catalogue import catalogue
 from attnscope.claims.decide import Verdict
 from attnscope.claims.pool import Decision, Pool
+from attnscope.data.equal_lengths import equal_length_batch, twice_steps
 from attnscope.data.escan import ExtendedScan
 from attnscope.models.trace import Trace
-from attnscope.recipes.aitken import fig2, fig3, fig4, fig5, fig6, pictures
+from attnscope.recipes.aitken import (
+    attention,
+    components,
+    fig2,
+    fig3,
+    fig4,
+    fig5,
+    fig6,
+    pictures,
+    subphrases,
+    terms,
+)
 from attnscope.recipes.aitken.claims import CELL_KINDS
-from attnscope.recipes.aitken.escan import ESCAN_QUICK, EscanConfig, Trained
-from attnscope.recipes.aitken.fig5_claims import difference
-from attnscope.recipes.aitken.measures import Line, components, offsets, subphrases, terms
-from attnscope.recipes.aitken.measures.dictionary import context_readout
-from attnscope.recipes.aitken.measures.subphrases import AROUND, twice_steps
-from attnscope.recipes.aitken.measures.terms import MU_MU, SHADES, THREE
-from attnscope.recipes.aitken.networks import Network, fresh
-from attnscope.recipes.aitken.units import Group, unit, with_printed
-from attnscope.recipes.kit.sheet import number as key
+from attnscope.recipes.aitken.subphrases import AROUND
+from attnscope.recipes.aitken.terms import SHADES, THREE
+from attnscope.recipes.aitken.units import (
+    ESCAN_QUICK,
+    EscanConfig,
+    Group,
+    Trained,
+    unit,
+    with_printed,
+)
+from attnscope.recipes.kit.sheet import Line, number as key
 from attnscope.recipes.running import draw, run
 from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
@@ -110,7 +126,7 @@ def test_points_that_no_network_has_are_not_in_a_curve() -> None:
     sheet = Group(TASK, "ao", 2).sheet((0, 1))
     lines = [torch.tensor([1.0, torch.nan, 4.0]), torch.tensor([3.0, torch.nan, torch.nan])]
     found = [{key("x", word="and"): Line("offset", range(-1, 2), line)} for line in lines]
-    (curve,) = pictures.curves(sheet, found)
+    (curve,) = sheet.curves(found)
     assert (curve.axis, curve.x, curve.y, curve.n) == ("offset", (-1, 1), (2.0, 4.0), (2, 1))
     assert curve.axes == {"model": "ao", "cell": "gru", "attention": "dot", "word": "and"}
 
@@ -206,15 +222,15 @@ def test_a_maximum_that_follows_a_line_has_rank_correlation_one_and_no_error() -
             return 5.0 * torch.nn.functional.one_hot(places, 12).double()
 
     network = untrained("ao", Following)
-    (peaks,) = offsets.maxima(network).values()
+    (peaks,) = attention.maxima(network).values()
     assert peaks.y.tolist() == line.tolist()
     assert list(peaks.x) == [1, 2, 3, 4, 5, 6]
     lines = {"made": line.expand(3, -1), "flat": (line * 0).expand(3, -1)}
-    numbers = offsets.followed(network, lines)
+    numbers = attention.followed(network, lines)
     assert numbers[key("offset_spearman", line="made")] == pytest.approx(1)
     assert numbers[key("offset_error", line="made")] == 0
     assert numbers[key("offset_spearman", line="flat")] == 0
-    profile = offsets.profile(network)
+    profile = attention.profile(network)
     # Row by row the maximum is 1 and all else 0; offsets outside the sequence are NaN.
     expected = torch.nn.functional.one_hot(line.long() + 5, 11).double()
     expected[torch.arange(6)[:, None] + torch.arange(-5, 6) < 0] = torch.nan
@@ -226,7 +242,7 @@ def test_both_lines_of_the_corpus_agree_where_no_clause_turns() -> None:
     batch = fresh(trained("ao"), 200)
     left = TASK.input_words.id("left")
     batch = batch.rows(~(batch.inputs == left).any(1))
-    lines = offsets.corpus_lines(TASK, batch)
+    lines = attention.corpus_lines(TASK, batch)
     # The code's line ends before the end word.
     assert torch.equal((~lines["code"].isnan()).sum(1), batch.input_lengths - 1)
     gold = batch.gold.clamp(min=0)
@@ -295,7 +311,7 @@ def test_groups_whose_means_are_in_one_order_correlate_whatever_is_resampled() -
 
 def test_sequences_without_and_have_one_length_and_twice_at_its_own_step() -> None:
     task = ExtendedScan()
-    batch = subphrases.equal_length_batch(task, 60)
+    batch = equal_length_batch(task, 60)
     assert torch.equal(batch.input_lengths, batch.target_lengths)
     assert batch.target_lengths.min() > task.shortest_output
     assert batch.target_lengths.max() <= task.longest_output
@@ -530,12 +546,6 @@ def test_word_variance_drops_much_on_synthetic_tasks_and_little_on_text() -> Non
     assert decide(claim, *drops(0.9, 0.6)).verdict is FAILS
     assert decide(claim, *drops(0.7, None)).verdict is FAILS
     assert decide(claim, *drops(0.9, None)).verdict is UNDECIDED
-
-
-def test_a_difference_of_two_means_has_the_interval_of_a_sum_of_squares() -> None:
-    """As that of independent normal means: √(.3² + .4²) to both sides."""
-    found = difference(row("x", 2.0, 0.3), row("x", 1.0, 0.4))
-    assert [found.value, found.low, found.high] == pytest.approx([1.0, 0.5, 1.5])
 
 
 def cell_rows(agreement: float = 0.99, seeds: int = 3) -> Any:

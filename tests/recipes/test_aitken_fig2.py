@@ -14,6 +14,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from attnscope.analysis.dictionary import context_readout, without_state_readout
+from attnscope.analysis.network import Network, fresh
+from attnscope.analysis.temporal_attention import temporal_weights
 from attnscope.claims.decide import Verdict
 from attnscope.claims.pool import Pool
 from attnscope.data.batch import Batch
@@ -22,17 +25,15 @@ from attnscope.errors import UsageError
 from attnscope.models.architectures import AO
 from attnscope.models.encoder_decoder import EncoderDecoder, EncoderDecoderSpec
 from attnscope.models.trace import Trace, attend
-from attnscope.recipes.aitken import fig2
-from attnscope.recipes.aitken.measures import Numbers, components
-from attnscope.recipes.aitken.measures.attention import temporal_weights
-from attnscope.recipes.aitken.measures.dictionary import context_readout, without_state_readout
-from attnscope.recipes.aitken.networks import Network, fresh
+from attnscope.recipes.aitken import components, fig2
 from attnscope.recipes.aitken.units import KINDS, ArchitectureName, Group, unit
+from attnscope.recipes.kit.sheet import Numbers
 from attnscope.recipes.running import run
 from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import read_settings
 from attnscope.runs.unit import UnitFolder
+from attnscope.training.engine.grouping import groups
 from attnscope.training.engine.workers import Workers
 from attnscope.training.progress import Silent
 from attnscope.training.trained_unit import TrainedUnit
@@ -235,9 +236,10 @@ def test_networks_are_trained_on_the_right_words_or_on_their_own(given: str) -> 
         assert made == unit(SHORT, "aed", 0, config=fig2.Config())
 
 
-def test_networks_trained_on_their_own_words_learn_as_one_program(tmp_path: Path) -> None:
+def test_seeds_trained_on_their_own_words_are_one_vmapped_group_and_learn(tmp_path: Path) -> None:
     settings = config(hidden=16, steps=150, batch_size=32, teacher_forcing=False)
     units = Group(SHORT, "aed", 2).units(settings)
+    assert groups(units) == [units]
     with Workers(tmp_path) as workers:
         trained = workers.train(units, Silent(), "own words")
     for one in trained:

@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 import torch
 
+from attnscope.analysis import dictionary
+from attnscope.analysis.alignment_terms import TERM_NAMES
+from attnscope.analysis.dictionary import context_readout
+from attnscope.analysis.network import Network
 from attnscope.claims.decide import Verdict
 from attnscope.claims.pool import Decision, Pool
 from attnscope.data.corpus import GrammarTranslation
@@ -17,11 +21,7 @@ from attnscope.data.corpus_writer import write_corpus
 from attnscope.data.parallel_words import ParallelWords, open_words
 from attnscope.errors import UsageError
 from attnscope.models.encoder_decoder import EncoderDecoder
-from attnscope.recipes.aitken import fig4, fig5
-from attnscope.recipes.aitken.measures import components, dictionary, offsets
-from attnscope.recipes.aitken.measures.dictionary import context_readout
-from attnscope.recipes.aitken.measures.terms import TERM_NAMES
-from attnscope.recipes.aitken.networks import Network
+from attnscope.recipes.aitken import components, fig4, fig5
 from attnscope.recipes.aitken.translation import (
     long_sentences,
     measure_text,
@@ -188,9 +188,9 @@ def test_offsets_of_a_known_attention() -> None:
             return torch.cat([attention, beyond])
 
     one = network("aed")
-    lines = offsets.by_step(Known(one.model, one.source, one.sequences))
+    lines = attention.by_step(Known(one.model, one.source, one.sequences))
     assert lines[key("peak_offset")].y.tolist() == [0, 0, 0, 0, -2, -2]
-    found = offsets.changes(lines)
+    found = attention.changes(lines)
     assert found[key("offset_change", of="maximum")] == -2
     assert found[key("offset_change", of="mean")] == pytest.approx(-2)
     assert found[key("width_change")] == pytest.approx(0.5**0.5)

@@ -26,6 +26,10 @@ from attnscope.models.trace import Site, Trace
 PARTS = ("temporal", "word", "delta")
 # The decoder's part first: ("delta", "word") is Δh^D·χ^E.
 TERMS = tuple(product(PARTS, repeat=2))
+_SYMBOLS = {"temporal": "mu", "word": "chi", "delta": "deltah"}
+TERM_NAMES = tuple(f"{_SYMBOLS[decoder]}D.{_SYMBOLS[encoder]}E" for decoder, encoder in TERMS)
+"""The names of `TERMS` as measurements have them: ``muD.muE``, ``muD.chiE``, …"""
+MU_MU = TERM_NAMES[0]
 Reads = Literal["encoder", "decoder"]
 
 # Numbers of all nine terms held at once.
@@ -150,6 +154,14 @@ def compute_alignment_terms(
         if site.mask.ndim == 3 or rest is not None:
             values = values.masked_fill(~mask[chunk, None, None], 0.0)
         yield AlignmentTerms(values, mask[chunk])
+
+
+def alignment_parts(terms: AlignmentTerms) -> Float[Tensor, "batch 4 out inp"]:
+    """Return the alignment of one head, and in it μ·μ, μ·χ + μ·Δh, and the rest; NaN outside."""
+    values = terms.values[:, 0]
+    temporal, both, total = values[:, 0], values[:, 1] + values[:, 2], values.sum(1)
+    parts = torch.stack([total, temporal, both, total - temporal - both], 1)
+    return parts.masked_fill(~terms.mask[:, None], torch.nan)
 
 
 def temporal_alignment(components: Decomposition, heads: int = 1) -> Float[Tensor, "heads out inp"]:

@@ -151,6 +151,17 @@ def peak_offset(attention: Float[Tensor, "*any out inp"]) -> Int[Tensor, "*any o
     return attention.argmax(-1) - torch.arange(attention.shape[-2], device=attention.device)
 
 
+def by_offset(
+    values: Float[Tensor, "*any out inp"], offsets: range
+) -> Float[Tensor, "*any out offset"]:
+    """Return the values at t = s + offset for every step s; NaN outside (Fig. 5b, 6b)."""
+    out, inp = values.shape[-2:]
+    places = torch.arange(out)[:, None] + torch.tensor(list(offsets))
+    inside = places.clamp(0, inp - 1)
+    index = inside.expand(*values.shape[:-1], -1).to(values.device)
+    return values.gather(-1, index).masked_fill((places != inside).to(values.device), torch.nan)
+
+
 def offset_moments(
     attention: Float[Tensor, "*any out inp"],
 ) -> tuple[Float[Tensor, "*any out"], Float[Tensor, "*any out"]]:

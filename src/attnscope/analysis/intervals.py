@@ -223,6 +223,20 @@ def paired_difference_interval(
     return mean_interval(np.subtract(a, b, dtype=np.float64), rng=rng, resamples=resamples)
 
 
+def interval_difference(a: Interval, b: Interval) -> Interval:
+    """Return a − b of two unrelated samples of which only the intervals are known [1]_.
+
+    References
+    ----------
+    .. [1] G. Y. Zou, A. Donner. "Construction of confidence limits about effect measures: a general
+       approach." Statistics in Medicine 27(10), 2008.
+    """
+    value = a.value - b.value
+    down = float(np.hypot(a.value - a.low, b.high - b.value))
+    up = float(np.hypot(a.high - a.value, b.value - b.low))
+    return Interval(value, value - down, value + up, min(a.n, b.n))
+
+
 def independent_difference_interval(
     a: ArrayLike, b: ArrayLike, *, rng: np.random.Generator, resamples: int = RESAMPLES
 ) -> Interval:

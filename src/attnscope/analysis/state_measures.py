@@ -26,6 +26,8 @@ OFFSETS = range(-2, 5)
 # Relative to ‖μ‖: anything smaller is float32's rounding (where all samples read the same first
 # word), and its direction is noise.
 _ROUNDING = 1e-6
+# Of the median variance of words.
+_STILL = 1e-6
 
 
 def delta_share(parts: Parts) -> Ratio:
@@ -153,6 +155,15 @@ class WordVariance:
         types = torch.arange(len(ratio), device=ratio.device)
         out = torch.isin(types, torch.tensor(list(excluded), dtype=torch.long, device=ratio.device))
         return float(1 - ratio.masked_fill(out, torch.nan).nanmean())
+
+    def too_little(self, least: int) -> set[int]:
+        """Return the words that are read less often, or whose states hardly vary at all.
+
+        Without recurrence, a word that always has one position has no variance but rounding.
+        """
+        often, before = self._components.word_counts >= least, self.traces[0]
+        still = before <= _STILL * before[often].nanmedian()
+        return set((~often | still).nonzero()[:, 0].tolist())
 
 
 class OffsetProducts:

@@ -1,4 +1,4 @@
-"""Claims that several of aitken's figures decide together, and what their claims have in common.
+"""Claims that several of aitken's figures decide together, and what all claims have in common.
 
 Thresholds are the catalogue's. A network says nothing about the paper's unless it solves its task:
 below a mean word accuracy of .97 a claim on a simple task is undecided, and on eSCAN only accepted
@@ -7,9 +7,10 @@ runs are measured. Translation is decided on an English-French corpus alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from attnscope.analysis.alignment_terms import MU_MU
 from attnscope.claims.decide import above, below, exactly, verdict
 from attnscope.claims.pool import Pool, interval_of
 from attnscope.claims.table import (
@@ -23,16 +24,17 @@ from attnscope.claims.table import (
     several,
     together,
 )
-from attnscope.recipes.aitken.measures.terms import MU_MU, THREE
-from attnscope.recipes.aitken.units import MODELS, SOLVED, TRANSLATION
+from attnscope.recipes.aitken.terms import THREE
+from attnscope.recipes.aitken.units import MODELS, SOLVED, STAND_IN, TRANSLATION
 
 ONE_TO_ONE, ESCAN = "one-to-one-3", "escan"
-STAND_IN = "tatoeba-en-fr"
 DEVIATION = (
     "Tatoeba (157,044 training pairs, median 7 tokens) in place of ParaCrawl (over 30 million)"
 )
 AED, AO = {"model": "aed"}, {"model": "ao"}
 ALL = ("ved", *MODELS)
+KIND = ("model", "cell", "attention")
+ENCODER = {"side": "encoder"}
 # The networks of all figures.
 USUAL = ("ved gru none", "aed gru dot", "ao gru dot")
 # The kinds that aitken.cells needs: other cells, other attention, and no gates.
@@ -44,9 +46,9 @@ SEEDS, CELL_SEEDS = 5, 3
 Need = Callable[[Pool, Sequence[Cell]], str]
 
 
-def kind_of(row: Any) -> str:
-    """Return the kind of a record's network in words, as in ``aed lstm dot``."""
-    return " ".join(str(row.axes[axis]) for axis in ("model", "cell", "attention"))
+def kind_of(axes: Mapping[str, Any]) -> str:
+    """Return the kind of a network in words, as in ``aed lstm dot``."""
+    return " ".join(str(axes[axis]) for axis in KIND)
 
 
 def is_text(dataset: str) -> bool:
@@ -130,11 +132,10 @@ def _no_difference(pool: Pool, cells: Sequence[Cell]) -> str:
     return "" if pool.named("delta_share_difference") else "needs accepted runs of AED and AO"
 
 
-_ENCODER = {"side": "encoder"}
 DELTA_SMALL = several(
     {
         "one-to-one": Claim(
-            Cells("delta_share", ("model",), usual(ONE_TO_ONE, ALL) | _ENCODER),
+            Cells("delta_share", ("model",), usual(ONE_TO_ONE, ALL) | ENCODER),
             (
                 Part("", "delta_share", below, NEGLIGIBLE, only={"model": MODELS}),
                 Part("", "delta_share", only={"model": "ved"}),
@@ -146,7 +147,7 @@ DELTA_SMALL = several(
             Cells(("delta_share", "delta_share_difference"), ("dataset",), {"dataset": ESCAN}),
             (
                 Part("AED less AO", "delta_share_difference", above),
-                Part("", "delta_share", given=usual(ESCAN) | _ENCODER, each="model"),
+                Part("", "delta_share", given=usual(ESCAN) | ENCODER, each="model"),
             ),
             Needs(also=_no_difference),
         ),
@@ -179,41 +180,37 @@ def _of_other_kinds(*parts: Part) -> Check:
     """Return a check of the networks that are not those of the figures."""
 
     def check(cell: Cell) -> Finding:
-        if _kind(cell) in USUAL:
+        if kind_of(cell.given) in USUAL:
             return Finding(None, {})
         return together([part(cell) for part in parts])
 
     return check
 
 
-def _kind(cell: Cell) -> str:
-    return " ".join(cell.given[axis] for axis in ("model", "cell", "attention"))
-
-
 def _every_kind(kinds: Sequence[str]) -> Need:
     def lacking(pool: Pool, cells: Sequence[Cell]) -> str:
-        missing = [kind for kind in kinds if kind not in map(_kind, cells)]
+        have = {kind_of(cell.given) for cell in cells}
+        missing = [kind for kind in kinds if kind not in have]
         return f"needs {CELL_SEEDS} seeds of {', '.join(missing)}" if missing else ""
 
     return lacking
 
 
-_KIND = ("model", "cell", "attention")
 CELLS = several(
     {
         "one-to-one": Claim(
-            Cells("temporal_agreement", _KIND, {"dataset": ONE_TO_ONE}),
+            Cells("temporal_agreement", KIND, {"dataset": ONE_TO_ONE}),
             (
                 _of_other_kinds(
                     Part("temporal_agreement", "temporal_agreement", above, AGREES),
-                    Part("delta_share", "delta_share", below, NEGLIGIBLE, _ENCODER),
+                    Part("delta_share", "delta_share", below, NEGLIGIBLE, ENCODER),
                     Part("dictionary", "dictionary", exactly, 1.0),
                 ),
             ),
             Needs(CELL_SEEDS, also=_every_kind(CELL_KINDS)),
         ),
         "eSCAN": Claim(
-            Cells("largest_gap", _KIND, {"dataset": ESCAN} | AED),
+            Cells("largest_gap", KIND, {"dataset": ESCAN} | AED),
             (_of_other_kinds(*TEMPORAL_TERMS),),
             Needs(CELL_SEEDS, also=_every_kind([kind for kind in CELL_KINDS if "aed" in kind])),
         ),

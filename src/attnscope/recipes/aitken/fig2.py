@@ -18,21 +18,22 @@ from typing import Annotated, Any
 import torch
 from pydantic import BeforeValidator, Field, field_validator
 
+from attnscope.analysis import dictionary
+from attnscope.analysis.network import Network
+from attnscope.analysis.temporal_attention import attention_of_terms, mean_attention
 from attnscope.claims.published import published_value
-from attnscope.data.sequence_tasks import OneToOne, Reversed, SequenceTask, Sorting
-from attnscope.data.source import Source
+from attnscope.data.sequence_tasks import OneToOne, Reversed, SequenceTask
 from attnscope.errors import suggestion
 from attnscope.figures.charts import Axis, beside
+from attnscope.figures.component_planes import path_panel, plane_panel
 from attnscope.figures.palette import WORDS
-from attnscope.recipes.aitken import pictures
-from attnscope.recipes.aitken.fig2_claims import CLAIMS
-from attnscope.recipes.aitken.measures import Numbers, attention, components, dictionary, terms
-from attnscope.recipes.aitken.networks import Network
-from attnscope.recipes.aitken.panels import matrix_panel, path_panel, plane_panel, term_symbols
-from attnscope.recipes.aitken.units import KINDS, AitkenConfig, ArchitectureName, Group
+from attnscope.recipes.aitken import attention, components, pictures, terms
+from attnscope.recipes.aitken.pictures import matrix_panel, term_symbols
+from attnscope.recipes.aitken.section_claims import SECTION_3
+from attnscope.recipes.aitken.units import KINDS, ArchitectureName, Group, TaskConfig
 from attnscope.recipes.kit.plots import dots
 from attnscope.recipes.kit.settings import several
-from attnscope.recipes.kit.sheet import Sheet, number
+from attnscope.recipes.kit.sheet import Numbers, Sheet, number
 from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
@@ -54,17 +55,10 @@ EXAMPLE_TERMS = {
 }
 
 
-class Config(AitkenConfig):
+class Config(TaskConfig):
     """Settings of figure 2."""
 
     seeds: int = Field(5, ge=1)
-    # Words without EOS; with it 16 to 20, the text's "15 to 20".
-    shortest: int = Field(15, ge=1)
-    longest: int = Field(19, ge=2)
-    letters: int = Field(10, ge=3)
-    sorted_shortest: int = Field(5, ge=1)
-    sorted_longest: int = Field(8, ge=2)
-    sorting_steps: int = Field(6000, ge=1)
     # Other networks on one-to-one: lstm, ugrnn, learned, non-gated; nothing leaves them out.
     cells: Annotated[tuple[str, ...], BeforeValidator(several)] = tuple(KINDS)
     cell_seeds: int = Field(3, ge=1)
@@ -77,10 +71,6 @@ class Config(AitkenConfig):
             if name not in KINDS:
                 raise ValueError(f"no kind of network {name!r}; {suggestion(name, KINDS)}")
         return names
-
-    def budget(self, task: Source) -> int:
-        """Return the number of training steps on a task."""
-        return self.sorting_steps if isinstance(task, Sorting) else self.steps
 
 
 QUICK = {
@@ -99,23 +89,21 @@ QUICK = {
     "cell_seeds": 2,
 }
 HEADLINE = ("word_accuracy", "temporal_agreement", "delta_share", "dictionary")
+CLAIMS = SECTION_3
 
 
 def groups(config: Config) -> dict[Group, Shown | None]:
     """Return all networks, and the pictures of the first one of each seed where it has some."""
-    lengths = {"shortest": config.shortest, "longest": config.longest}
-    sorted_lengths = {"shortest": config.sorted_shortest, "longest": config.sorted_longest}
-    simple = OneToOne(**lengths)
-    letters = Sorting(letters=config.letters, **sorted_lengths)
-    repeated = Sorting(letters=config.letters, drawn="repeated", **sorted_lengths)
+    simple, letters = config.one_to_one, config.sorting
+    varying = Reversed(shortest=config.shortest, longest=config.longest)
     tasks: list[tuple[SequenceTask, tuple[ArchitectureName, ...], Shown | None]] = [
         (simple, ("aed", "ao", "ved"), planes),
-        (OneToOne(words=5, **lengths), ("aed", "ao"), None),
-        (Reversed(shortest=config.longest, longest=config.longest), ("aed", "ao"), planes),
-        (Reversed(**lengths), ("aed", "ao"), None),
+        (simple.model_copy(update={"words": 5}), ("aed", "ao"), None),
+        (config.reversed, ("aed", "ao"), planes),
+        (varying, ("aed", "ao"), None),
         (letters, ("aed",), example),
         (letters, ("ao", "ved"), None),
-        (repeated, ("aed",), None),
+        (letters.model_copy(update={"drawn": "repeated"}), ("aed",), None),
     ]
     found: dict[Group, Shown | None] = {}
     for task, models, shown in tasks:
@@ -241,7 +229,7 @@ def planes(group: Group, network: Network) -> Iterator[Matrix | Plane]:
     yield pictures.input_plane(
         network, group.axes, ids, outputs, clouds, names=names, from_mean=True
     )
-    for of, mean in attention.mean_attention(network).items() if network.attends else ():
+    for of, mean in mean_attention(network).items() if network.attends else ():
         yield pictures.matrix("mean_attention", network, {**group.axes, "of": of}, mean)
 
 
@@ -261,7 +249,7 @@ def example(group: Group, network: Network) -> Iterator[Matrix]:
         "inputs": network.source.input_words.decode(batch.inputs[0].tolist()),
         "outputs": network.source.output_words.decode(batch.targets[0].tolist()),
     }
-    found = attention.example_of_terms(network, trace, row, EXAMPLE_TERMS)
+    found = attention_of_terms(network, trace, row, EXAMPLE_TERMS)
     for of, weights in found.items():
         axes = {**group.axes, "of": of}
         yield pictures.matrix("example_attention", network, axes, weights, **labels)

@@ -14,17 +14,16 @@ import torch
 
 from attnscope.analysis.alignment_terms import CROSS
 from attnscope.analysis.intervals import independent_difference_interval
+from attnscope.analysis.network import Network
 from attnscope.claims.decide import Verdict, much_greater, share_of, verdict
 from attnscope.claims.table import Cell, Finding, Part
 from attnscope.figures.charts import Axis, Guide, Panel, beside, points
+from attnscope.figures.component_planes import path_panel, plane_panel
 from attnscope.figures.palette import ARCHITECTURES
-from attnscope.recipes.aitken import pictures
+from attnscope.recipes.aitken import components, pictures, subphrases
 from attnscope.recipes.aitken.claims import AED, DELTA_SMALL, on_escan
-from attnscope.recipes.aitken.escan import ESCAN_QUICK, REACHED, EscanConfig, train
-from attnscope.recipes.aitken.measures import components, subphrases
-from attnscope.recipes.aitken.networks import Network
-from attnscope.recipes.aitken.panels import NAMES, matrix_panel, path_panel, plane_panel
-from attnscope.recipes.aitken.units import Group
+from attnscope.recipes.aitken.pictures import matrix_panel, name_of
+from attnscope.recipes.aitken.units import ESCAN_QUICK, REACHED, EscanConfig, Group, train
 from attnscope.recipes.kit.plots import dots
 from attnscope.recipes.kit.sheet import Sheet, number, rng
 from attnscope.recipes.recipe import Charts, Lab, Logged
@@ -54,7 +53,7 @@ def measure(config: EscanConfig, lab: Lab) -> list[Measurement | Matrix | Plane]
         found = [numbers[number("delta_share", side="encoder")] for numbers in sizes]
         shares[group.model] = dict(zip(trained.sheet.seeds, found, strict=True))
         for network in networks[:1]:
-            rows += trained.first_sheet.over_seeds([components.explained(network)])
+            rows += group.sheet([network.seed]).over_seeds([components.explained(network)])
             rows += shown(group, network)
     if all(shares.values()):
         rows.append(_difference(config, shares))
@@ -153,8 +152,7 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
 
 
 def _row(result: Result, plane: Plane) -> list[Any]:
-    model = str(plane.axes["model"])
-    name = NAMES[model]
+    model, name = str(plane.axes["model"]), name_of(plane)
     example = result.picture(Matrix, "attention", model=model)
     path = result.picture(Plane, "temporal_path", model=model)
     temporal = result.picture(Matrix, "temporal_attention", model=model)
@@ -173,7 +171,7 @@ def _row(result: Result, plane: Plane) -> list[Any]:
 
 def _accuracies(result: Result) -> Any:
     rows: list[dict[str, Any]] = [
-        {"seed": row.axes["seed"], "value": row.value, "group": _name(row)}
+        {"seed": row.axes["seed"], "value": row.value, "group": name_of(row)}
         for row in result.select("seed_accuracy")
     ]
     last = max(int(row["seed"]) for row in rows)
@@ -190,15 +188,11 @@ def _accuracies(result: Result) -> Any:
     return points(rows, panel, x="seed", y="value", group="group", low="value", high="value")
 
 
-def _name(row: Measurement) -> str:
-    return NAMES[str(row.axes["model"])]
-
-
 def _shares(result: Result) -> Any:
     def label(row: Measurement) -> str:
         if row.name == "delta_share":
-            return f"{_name(row)}: Δh of ‖h − μ‖², {row.axes['side']}"
-        return f"{_name(row)}: {_ATTENDED[str(row.axes['attended'])]}"
+            return f"{name_of(row)}: Δh of ‖h − μ‖², {row.axes['side']}"
+        return f"{name_of(row)}: {_ATTENDED[str(row.axes['attended'])]}"
 
     rows = [*result.select("delta_share"), *result.select("subphrase")]
     axis = Axis("share", domain=(0, 1))

@@ -13,27 +13,28 @@ from typing import Any
 import numpy as np
 import torch
 
-from attnscope.analysis.alignment_terms import CROSS
+from attnscope.analysis import dictionary
+from attnscope.analysis.alignment_terms import CROSS, MU_MU, TERM_NAMES
 from attnscope.analysis.intervals import Interval, sentence_ratio_interval
+from attnscope.analysis.network import Network, without_gradients
 from attnscope.claims.decide import above, below
 from attnscope.claims.table import Part
 from attnscope.data.batch import Example, collate
 from attnscope.data.corpus import Corpus
 from attnscope.figures.charts import Axis, Panel, beside
+from attnscope.figures.component_planes import path_panel
 from attnscope.figures.palette import ARCHITECTURES
 from attnscope.models.trace import Trace
-from attnscope.recipes.aitken import pictures
+from attnscope.recipes.aitken import components, pictures
 from attnscope.recipes.aitken.claims import AED, DICTIONARY, HALF, on_text
-from attnscope.recipes.aitken.measures import Numbers, components, dictionary
-from attnscope.recipes.aitken.measures.terms import EARLY, LATE, MU_MU, TERM_NAMES
-from attnscope.recipes.aitken.networks import Network, without_gradients
-from attnscope.recipes.aitken.panels import (
+from attnscope.recipes.aitken.pictures import (
     NAMES,
     matrix_panel,
-    path_panel,
+    name_of,
     readout_panel,
     term_symbols,
 )
+from attnscope.recipes.aitken.terms import EARLY, LATE
 from attnscope.recipes.aitken.translation import (
     TranslationConfig,
     measure_text,
@@ -43,7 +44,7 @@ from attnscope.recipes.aitken.translation import (
 )
 from attnscope.recipes.aitken.units import MODELS, TRANSLATION, Group
 from attnscope.recipes.kit.plots import band, dots
-from attnscope.recipes.kit.sheet import Sheet, number, rng
+from attnscope.recipes.kit.sheet import Numbers, Sheet, number, rng
 from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.runs.pictures import Curve, Matrix, Plane
 from attnscope.runs.result import Measurement, Result
@@ -151,10 +152,7 @@ def dictionary_rows(
         "rows": [words[output] for output in outputs],
         "columns": [source.input_words.words[word] for word in read],
     }
-    return [
-        *sheet.over_seeds(found),
-        *pictures.mean_matrix(sheet, "readout_product", tables, **labels),
-    ]
+    return [*sheet.over_seeds(found), *sheet.mean_matrix("readout_product", tables, **labels)]
 
 
 def shown(group: Group, network: Network, sentence: str) -> Iterator[Matrix | Plane]:
@@ -282,11 +280,7 @@ def _terms(result: Result, model: str) -> Any:
 def _by_step(result: Result, name: str, title: str, what: str) -> Any:
     """Draw a number of the attention that temporal components alone give, step by step."""
     panel = Panel(Axis("decoder step s"), Axis(title), ARCHITECTURES, f"softmax(μ·μ): {what}")
-    return band(result.select(name), panel, x="step", group=_name)
-
-
-def _name(row: Measurement) -> str:
-    return NAMES[str(row.axes["model"])]
+    return band(result.select(name), panel, x="step", group=name_of)
 
 
 def _numbers(result: Result) -> Any:
@@ -300,7 +294,7 @@ def _numbers(result: Result) -> Any:
 
     def label(row: Measurement) -> str:
         more = [str(row.axes[axis]) for axis in ("reads", "side") if axis in row.axes]
-        return ", ".join([f"{_name(row)}: {said[row.name]}", *more])
+        return ", ".join([f"{name_of(row)}: {said[row.name]}", *more])
 
     rows = [row for name in said for row in result.select(name)]
     return dots(rows, _SHARE, label=label, title="Translators")
@@ -308,7 +302,7 @@ def _numbers(result: Result) -> Any:
 
 def _shares(result: Result) -> Any:
     def label(row: Measurement) -> str:
-        return f"{_name(row)} {term_symbols(str(row.axes['term']))}, {row.axes['form']}"
+        return f"{name_of(row)} {term_symbols(str(row.axes['term']))}, {row.axes['form']}"
 
     rows = [row for row in result.select("term_share") if row.axes["term"] in TERM_NAMES]
     axis = Axis(_OF_LARGEST, domain=(0, 1))

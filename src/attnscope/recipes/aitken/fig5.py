@@ -13,25 +13,18 @@ from collections.abc import Iterator, Mapping, Sequence
 import torch
 from pydantic import Field
 
+from attnscope.analysis import dictionary
+from attnscope.analysis.alignment_terms import MU_MU
 from attnscope.analysis.intervals import mean_interval
+from attnscope.analysis.network import Network
 from attnscope.analysis.rank_correlation import grouped_spearman
 from attnscope.data.escan import ExtendedScan
-from attnscope.data.sequence_tasks import OneToOne, Reversed, Sorting
+from attnscope.data.sequence_tasks import OneToOne
 from attnscope.data.source import Source
-from attnscope.recipes.aitken.escan import ESCAN_QUICK, EscanConfig, Trained, train
-from attnscope.recipes.aitken.fig5_claims import CLAIMS
+from attnscope.recipes.aitken import attention, components, terms
 from attnscope.recipes.aitken.fig5_panels import draw
-from attnscope.recipes.aitken.measures import (
-    Numbers,
-    attention,
-    components,
-    dictionary,
-    offsets,
-    terms,
-)
-from attnscope.recipes.aitken.measures.terms import MU_MU, THREE
-from attnscope.recipes.aitken.networks import Network
-from attnscope.recipes.aitken.pictures import curves, mean_matrix
+from attnscope.recipes.aitken.section_claims import SECTION_4_1
+from attnscope.recipes.aitken.terms import THREE
 from attnscope.recipes.aitken.translation import (
     TranslationConfig,
     measure_text,
@@ -39,8 +32,18 @@ from attnscope.recipes.aitken.translation import (
     text_rows,
     train_translators,
 )
-from attnscope.recipes.aitken.units import KINDS, MODELS, Group, with_printed
-from attnscope.recipes.kit.sheet import Number, Sheet, number, rng
+from attnscope.recipes.aitken.units import (
+    ESCAN_QUICK,
+    KINDS,
+    MODELS,
+    EscanConfig,
+    Group,
+    TaskConfig,
+    Trained,
+    train,
+    with_printed,
+)
+from attnscope.recipes.kit.sheet import Number, Numbers, Sheet, number, rng
 from attnscope.recipes.recipe import Lab
 from attnscope.runs.pictures import Curve, Matrix
 from attnscope.runs.result import Measurement
@@ -56,17 +59,11 @@ SILENT = ("and", "twice")
 _PAIRS = 3
 
 
-class Config(EscanConfig):
+class Config(TaskConfig, EscanConfig):
     """Settings of figure 5; tasks and seeds other than eSCAN's are those of figure 2."""
 
     task_seeds: int = Field(5, ge=1)
     cell_seeds: int = Field(3, ge=0)  # 0 leaves other cells out
-    shortest: int = Field(15, ge=1)
-    longest: int = Field(19, ge=2)
-    letters: int = Field(10, ge=3)
-    sorted_shortest: int = Field(5, ge=1)
-    sorted_longest: int = Field(8, ge=2)
-    sorting_steps: int = Field(6000, ge=1)
     # Translation as in figure 4, whose settings these are.
     corpus: str = TranslationConfig.model_fields["corpus"].default
     text_seeds: int = Field(3, ge=0)  # 0 leaves it out, and with it the need for a corpus
@@ -82,10 +79,6 @@ class Config(EscanConfig):
             steps=self.text_steps,
             hidden=self.text_hidden,
         )
-
-    def budget(self, task: Source) -> int:
-        """Return the number of training steps on a task."""
-        return self.sorting_steps if isinstance(task, Sorting) else super().budget(task)
 
 
 QUICK = ESCAN_QUICK | {
@@ -105,18 +98,13 @@ QUICK = ESCAN_QUICK | {
     "text_hidden": 32,
 }
 EXAMPLES = "moved"
+CLAIMS = SECTION_4_1
 HEADLINE = ("word_accuracy", "attention_similarity", "variance_drop", "share_similarity_spearman")
 
 
 def groups(config: Config) -> list[Group]:
     """Return all networks that do not translate: on eSCAN, on the simpler tasks, other kinds."""
-    simple: list[Source] = [
-        OneToOne(shortest=config.shortest, longest=config.longest),
-        Reversed(shortest=config.longest, longest=config.longest),
-        Sorting(
-            letters=config.letters, shortest=config.sorted_shortest, longest=config.sorted_longest
-        ),
-    ]
+    simple: list[Source] = [config.one_to_one, config.reversed, config.sorting]
     tasks = [Group(task, model, config.task_seeds) for task in simple for model in MODELS]
     kinds = [KINDS[name] for name in ESCAN_KINDS if config.cell_seeds]
     return [
@@ -144,7 +132,7 @@ def measure(config: Config, lab: Lab) -> Records:
             | terms.temporal_lead(network, share)
             for network, share in both
         ]
-        rows += curves(trained.sheet, [terms.shades_by_step(share) for share in shares])
+        rows += trained.sheet.curves([terms.shades_by_step(share) for share in shares])
         if trained.group.usual:
             more = [_more(network) for network in trained.networks]
             found = [one | other for one, other in zip(found, more, strict=True)]
@@ -170,8 +158,8 @@ def _more(network: Network) -> Numbers:
     """Return what is asked of the paper's kind of network; of others the terms are enough."""
     found = attention.similarity(network) | components.variance_drop(network)
     if isinstance(network.source, ExtendedScan):
-        lines = offsets.corpus_lines(network.source, network.sequences)
-        return found | verbs(network) | offsets.followed(network, lines)
+        lines = attention.corpus_lines(network.source, network.sequences)
+        return found | verbs(network) | attention.followed(network, lines)
     return found
 
 
@@ -194,18 +182,17 @@ def _pictures(trained: Trained) -> Iterator[Matrix | Curve]:
         words = torch.arange(len(task.input_words))
         products = [dictionary.linear_effects(network, words)[:-1] for network in networks]
         labels = {"rows": task.output_words.words[:-1], "columns": task.input_words.words}
-        yield from mean_matrix(trained.sheet, "readout_product", products, **labels)
+        yield from trained.sheet.mean_matrix("readout_product", products, **labels)
     if isinstance(task, ExtendedScan) or type(task) is OneToOne:
-        yield from curves(trained.sheet, [offsets.maxima(network) for network in networks])
+        yield from trained.sheet.curves([attention.maxima(network) for network in networks])
         yield from _profile(trained.sheet, networks)
 
 
 def _profile(sheet: Sheet, networks: Sequence[Network]) -> list[Matrix]:
-    return mean_matrix(
-        sheet,
+    return sheet.mean_matrix(
         "temporal_profile",
-        [offsets.profile(network) for network in networks],
-        columns=list(offsets.PROFILE),
+        [attention.profile(network) for network in networks],
+        columns=list(attention.PROFILE),
         row_axis="step",
         column_axis="offset",
     )
@@ -215,7 +202,7 @@ def corpus_offsets(network: Network) -> list[Curve]:
     """Return the offsets that the corpus has at each step, which the maxima should follow."""
     task, found, stream = network.source, [], rng()
     assert isinstance(task, ExtendedScan)
-    for name, line in offsets.corpus_lines(task, network.sequences).items():
+    for name, line in attention.corpus_lines(task, network.sequences).items():
         means = {
             step: mean_interval(values, rng=stream)
             for step, values in enumerate(line.numpy().T, 1)

@@ -7,18 +7,20 @@ from typing import Any
 
 import altair as alt
 
+from attnscope.analysis.alignment_terms import MU_MU
 from attnscope.figures.charts import Axis, Guide, Panel, beside, points
 from attnscope.figures.palette import ARCHITECTURES, NEUTRAL
 from attnscope.figures.panel import data
 from attnscope.recipes.aitken.claims import ESCAN, ONE_TO_ONE, USUAL, kind_of
-from attnscope.recipes.aitken.measures.terms import MU_MU, SHADES, THREE
-from attnscope.recipes.aitken.panels import (
+from attnscope.recipes.aitken.pictures import (
     NAMES,
     dataset_name,
     matrix_panel,
+    name_of,
     readout_panel,
     term_symbols,
 )
+from attnscope.recipes.aitken.terms import SHADES, THREE
 from attnscope.recipes.kit.plots import band, datasets, dots, ends
 from attnscope.recipes.recipe import Charts, Logged
 from attnscope.runs.pictures import Matrix
@@ -46,7 +48,7 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     panels = [_bars(result), _variances(result), *_profiles(result)]
     panels += [_maxima(result, model) for model in NAMES if _of(result, "offset_error", model)]
     for matrix in result.select_pictures(Matrix, "readout_product", ESCAN):
-        title = f"d  eSCAN {NAMES[str(matrix.axes['model'])]}: readouts"
+        title = f"d  eSCAN {name_of(matrix)}: readouts"
         panels.append(readout_panel(matrix, title, cell=34, value_format=".1f"))
     forms = [_similarity(result, form) for form in ("raw", "centred")]
     charts: dict[str, Any] = {
@@ -68,7 +70,7 @@ def _of(result: Result, name: str, model: str) -> list[Measurement]:
 
 def _label(row: Measurement | Matrix) -> str:
     """Return task and architecture in words, and the kind where it is not the usual one."""
-    model, cell, attention = kind_of(row).split()
+    model, cell, attention = kind_of(row.axes).split()
     others = [cell.upper()] * (cell != "gru") + [attention] * (attention != "dot")
     return " ".join([_task(row), NAMES[model], *others])
 
@@ -83,7 +85,7 @@ def _ordered(rows: Sequence[Measurement]) -> list[Measurement]:
 
     def place(row: Measurement) -> tuple[bool, int]:
         task = _task(row)
-        return kind_of(row) not in USUAL, _TASKS.index(task) if task in _TASKS else 2
+        return kind_of(row.axes) not in USUAL, _TASKS.index(task) if task in _TASKS else 2
 
     return sorted(rows, key=place)
 
@@ -185,10 +187,10 @@ def _maxima(result: Result, model: str) -> alt.LayerChart:
 def _similarity(result: Result, form: str) -> alt.LayerChart:
     """Draw the share of μ^D·μ^E against the similarity of attention to its mean."""
     found = result.select("term_share", form=form, term=MU_MU)
-    shares = {(row.dataset, kind_of(row)): row for row in found}
+    shares = {(row.dataset, kind_of(row.axes)): row for row in found}
     rows, colours = [], {}
     for row in _ordered(result.select("attention_similarity")):
-        share = shares[row.dataset, kind_of(row)]
+        share = shares[row.dataset, kind_of(row.axes)]
         rows.append({"x": row.value, "group": _label(row), **ends(share)})
         pair = _COLOURS.get(_task(row), _COLOURS["English–French"])
         colours[_label(row)] = pair[list(NAMES).index(str(row.axes["model"]))]

@@ -14,19 +14,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from attnscope.analysis.decomposition import states_of
+from attnscope.analysis.network import Network
 from attnscope.claims.decide import above, below, reaches
 from attnscope.claims.table import Part
 from attnscope.data.escan import VERBS
 from attnscope.figures.charts import Axis, Panel, beside
+from attnscope.figures.component_planes import plane_panel
 from attnscope.figures.palette import NEUTRAL, SCORES, WORDS
-from attnscope.recipes.aitken import pictures
+from attnscope.recipes.aitken import attention, pictures, subphrases
 from attnscope.recipes.aitken.claims import AED, AO, HALF, MOST, on_escan
-from attnscope.recipes.aitken.escan import ESCAN_QUICK, EscanConfig, train
-from attnscope.recipes.aitken.measures import Numbers, offsets, subphrases
-from attnscope.recipes.aitken.networks import Network
-from attnscope.recipes.aitken.panels import NAMES, plane_panel
-from attnscope.recipes.aitken.pictures import Cloud
+from attnscope.recipes.aitken.pictures import NAMES, Cloud, name_of
+from attnscope.recipes.aitken.units import ESCAN_QUICK, EscanConfig, train
 from attnscope.recipes.kit.plots import band, dots
+from attnscope.recipes.kit.sheet import Numbers
 from attnscope.recipes.recipe import Charts, Lab, Logged
 from attnscope.runs.pictures import Curve, Plane
 from attnscope.runs.result import Measurement, Result
@@ -45,13 +45,13 @@ def measure(config: EscanConfig, lab: Lab) -> list[Measurement | Plane | Curve]:
     rows: list[Measurement | Plane | Curve] = []
     for trained in train(config, lab, config.escan_groups):
         sheet, networks = trained.sheet, trained.networks
-        products = [offsets.word_products(network) for network in networks]
+        products = [attention.word_products(network) for network in networks]
         alignments = [subphrases.alignment_at_twice(network) for network in networks]
         rows += trained.accuracy_rows(config.accepted)
         rows += sheet.over_seeds([numbers(network) for network in networks])
-        rows += sheet.over_seeds([offsets.slope_of_left(lines) for lines in products])
-        rows += pictures.curves(sheet, products)
-        rows += pictures.curves(sheet, alignments)
+        rows += sheet.over_seeds([attention.slope_of_left(lines) for lines in products])
+        rows += sheet.curves(products)
+        rows += sheet.curves(alignments)
         for network in networks[:1]:
             axes = trained.group.axes
             rows.append(pictures.states("context_plane", network, axes, context(network)))
@@ -60,7 +60,7 @@ def measure(config: EscanConfig, lab: Lab) -> list[Measurement | Plane | Curve]:
 
 def numbers(network: Network) -> Numbers:
     """Return whether 'twice' knows its verb, what it attends to, and which μ·μ is second."""
-    return subphrases.context(network) | subphrases.before_twice(network) | offsets.ranks(network)
+    return subphrases.context(network) | subphrases.before_twice(network) | attention.ranks(network)
 
 
 def context(network: Network) -> Iterator[Cloud]:
@@ -189,7 +189,7 @@ def _context(result: Result) -> Any:
 
     def label(row: Measurement) -> str:
         where = f", {row.axes['sequences']}" if "sequences" in row.axes else ""
-        return f"{NAMES[str(row.axes['model'])]}: {said[row.name]}{where}"
+        return f"{name_of(row)}: {said[row.name]}{where}"
 
     rows = [row for name in said for row in result.select(name)]
     title = "What is read and attended to at 'twice'"

@@ -1,4 +1,4 @@
-"""Pictures of aitken's networks: lines and tables over seeds, and planes of one network.
+"""Pictures of one of aitken's networks, how they are drawn, and names as the paper has them.
 
 Coordinates are principal components, rounded for the file. Points of a plane are grouped by what
 they are (``component``, ``readout``, ``state``), and labelled by their word.
@@ -9,68 +9,46 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import altair as alt
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from attnscope.analysis.components import PrincipalAxes, principal_axes
 from attnscope.analysis.decomposition import states_of
-from attnscope.analysis.intervals import mean_interval
-from attnscope.recipes.aitken.measures import Lines
-from attnscope.recipes.aitken.measures.dictionary import context_readout
-from attnscope.recipes.aitken.networks import Network
-from attnscope.recipes.kit.sheet import Axes, Sheet, rng
-from attnscope.runs.pictures import Curve, Matrix, Plane, Point
+from attnscope.analysis.dictionary import context_readout
+from attnscope.analysis.network import Network
+from attnscope.recipes.aitken.units import TRANSLATION
+from attnscope.recipes.kit import plots
+from attnscope.recipes.kit.sheet import Axes, Sheet
+from attnscope.runs.pictures import Matrix, Plane, Point
+from attnscope.runs.result import Measurement
 
+NAMES = {"aed": "AED", "ao": "AO"}
 _DIGITS = 4
+# Of a product the decoder's part comes first.
+_LETTERS = {"muD": "μ", "muE": "μ", "chiD": "χ", "chiE": "χ", "deltahD": "Δh", "deltahE": "Δh"}
+_DATASETS = {"one-to-one-3": "one-to-one", "escan": "eSCAN"}
 
 
-def curves(sheet: Sheet, found: Sequence[Lines]) -> list[Curve]:
-    """Return the means of lines that every network has under the same keys.
-
-    Lines end where a network's outputs do; a point is the mean of the networks that have it. One
-    that none has, such as that of a word at an offset where it never occurs, is left out.
-    """
-    made = []
-    for key, (axis, *_) in found[0].items() if found else ():
-        lines = [one[key] for one in found]
-        x = max((line.x for line in lines), key=len)
-        table = pad_sequence([line.y for line in lines], padding_value=torch.nan)
-        means = [mean_interval(values, rng=rng()) for values in table.numpy()]
-        points = {place: mean for place, mean in zip(x, means, strict=True) if mean.n}
-        axes = {**sheet.axes, **dict(key.axes)}
-        made.append(Curve.of(key.name, sheet.dataset, axis, points, axes, sheet.seeds))
-    return made
+def term_symbols(name: str) -> str:
+    """Return ``muD.chiE+muD.deltahE`` as ``μ·χ + μ·Δh``, and other words as they are."""
+    if "." not in name:
+        return name
+    terms = [[_LETTERS[part] for part in term.split(".")] for term in name.split("+")]
+    return " + ".join("·".join(letters) for letters in terms)
 
 
-def mean_matrix(
-    sheet: Sheet, name: str, tables: Sequence[Float[Tensor, "_ column"]], **labels: Any
-) -> list[Matrix]:
-    """Return the mean of the networks' tables with the intervals of its cells; none of none.
+def name_of(record: Measurement | Matrix | Plane) -> str:
+    """Return the name of a record's architecture."""
+    return NAMES[str(record.axes["model"])]
 
-    Tables may have different numbers of rows: a cell is the mean of the networks that have it.
-    """
-    if not tables:
-        return []
-    cells = pad_sequence(list(tables), padding_value=torch.nan).transpose(1, 2).numpy()
-    means = [[mean_interval(values, rng=rng()) for values in line] for line in cells]
-    value, low, high = (
-        [[getattr(mean, end) for mean in line] for line in means]
-        for end in ("value", "low", "high")
-    )
-    made = Matrix.of(
-        name,
-        sheet.dataset,
-        value,
-        axes=sheet.axes,
-        low=low if len(tables) > 1 else None,
-        high=high if len(tables) > 1 else None,
-        n=len(tables),
-        seeds=sheet.seeds,
-        **labels,
-    )
-    return [made]
+
+def dataset_name(dataset: str) -> str:
+    """Return a data set's name as the paper has it."""
+    if dataset.endswith(TRANSLATION):
+        return "English–French"
+    return _DATASETS.get(dataset, dataset)
 
 
 def matrix(
@@ -78,22 +56,12 @@ def matrix(
     network: Network,
     axes: Axes,
     values: Float[Tensor, "out inp"],
-    *,
     outputs: Sequence[str] | None = None,
     inputs: Sequence[str] | None = None,
 ) -> Matrix:
     """Return a matrix of one network's attention; positions without words are numbered."""
-    return Matrix.of(
-        name,
-        network.source.dataset,
-        values.tolist(),
-        outputs,
-        inputs,
-        axes=axes,
-        digits=_DIGITS,
-        n=network.samples,
-        seeds=(network.seed,),
-    )
+    labels: dict[str, Any] = {"rows": outputs, "columns": inputs, "digits": _DIGITS}
+    return _sheet(network, axes).matrix(name, values.tolist(), n=network.samples, **labels)
 
 
 def path(network: Network, axes: Axes, paths: Mapping[str, Float[Tensor, "step state"]]) -> Plane:
@@ -199,14 +167,35 @@ def _projected(plane: PrincipalAxes, cloud: Cloud) -> list[Point]:
 def _plane(
     name: str, network: Network, axes: Axes, points: Sequence[Point], *, joined: bool = False
 ) -> Plane:
-    return Plane(
-        name=name,
-        dataset=network.source.dataset,
-        axes=dict(axes),
-        x="PC 1",
-        y="PC 2",
-        points=tuple(points),
-        joined=joined,
-        n=network.samples,
-        seeds=(network.seed,),
+    sheet = _sheet(network, axes)
+    return sheet.plane(name, points, x="PC 1", y="PC 2", joined=joined, n=network.samples)
+
+
+def _sheet(network: Network, axes: Axes) -> Sheet:
+    return Sheet(network.source.dataset, seeds=(network.seed,), axes=axes)
+
+
+def matrix_panel(
+    picture: Matrix,
+    title: str,
+    *,
+    value_title: str = "attention",
+    domain: tuple[float, float] = (0.0, 1.0),
+    **options: Any,
+) -> alt.LayerChart:
+    """Draw a matrix with its labels, by default one of weights."""
+    return plots.matrix(picture, title=title, value_title=value_title, domain=domain, **options)
+
+
+def readout_panel(matrix: Matrix, title: str, **options: Any) -> alt.LayerChart:
+    """Draw the products of readouts with input components, the least one lightest."""
+    known = [value for line in matrix.values for value in line if value is not None]
+    return matrix_panel(
+        matrix,
+        title,
+        value_title="product",
+        x_title="input component",
+        y_title="readout",
+        domain=(min(known), max(known)),
+        **options,
     )

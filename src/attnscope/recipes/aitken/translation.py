@@ -15,30 +15,23 @@ from jaxtyping import Int
 from pydantic import BeforeValidator, Field
 from torch import Tensor
 
+from attnscope.analysis.network import Network, analysed
 from attnscope.data.batch import Batch
 from attnscope.data.corpus import Corpus
 from attnscope.data.parallel_words import open_words
 from attnscope.errors import UsageError
 from attnscope.models.architectures import AED, AOWithRoom, Architecture
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
-from attnscope.recipes.aitken.measures import (
-    Lines,
-    Numbers,
-    attention,
-    components,
-    offsets,
-    terms,
-)
-from attnscope.recipes.aitken.networks import Network, analysed
-from attnscope.recipes.aitken.pictures import curves
+from attnscope.recipes.aitken import attention, components, terms
 from attnscope.recipes.aitken.units import (
     MODELS,
+    STAND_IN,
     TRANSLATION,
     ArchitectureName,
     Group,
     with_printed,
 )
-from attnscope.recipes.kit.sheet import Sheet, number
+from attnscope.recipes.kit.sheet import Lines, Numbers, Sheet, number
 from attnscope.recipes.recipe import Lab
 from attnscope.runs.pictures import Curve
 from attnscope.runs.result import Measurement
@@ -47,7 +40,6 @@ from attnscope.training.optimizer import Adam
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every
 
-STAND_IN = "tatoeba-en-fr"
 _EVALUATED = 2000  # steps from one evaluation to the next
 
 
@@ -173,13 +165,13 @@ def measure_text(network: Network, shortest: int) -> tuple[Numbers, Lines]:
     all sentences.
     """
     shares = terms.shares_of(network, long_sentences(network, shortest))
-    by_step = offsets.by_step(network)
+    by_step = attention.by_step(network)
     numbers = (
         terms.nine(network, shares)
         | terms.three(network, shares)
         | terms.largest(network, shares)
         | terms.early_and_late(network, shares)
-        | offsets.changes(by_step)
+        | attention.changes(by_step)
         | components.variance_drop(network)
         | components.variance_words(network)
         | attention.similarity(network)
@@ -195,4 +187,4 @@ def text_rows(
     drop = group.printed("text-s4.1", "English-French", "variance_drop(hE,hE-muE)")
     if group.task.dataset.endswith(TRANSLATION):
         rows = with_printed(rows, {number("variance_drop"): drop})
-    return [*rows, *curves(sheet, [lines for _, lines in found])]
+    return [*rows, *sheet.curves([lines for _, lines in found])]

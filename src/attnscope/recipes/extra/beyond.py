@@ -13,26 +13,27 @@ from typing import Any
 
 from pydantic import Field
 
+from attnscope.analysis.alignment_terms import MU_MU, TERM_NAMES
+from attnscope.analysis.dictionary import pairs_of, raised_most, share_right, word_effects
+from attnscope.analysis.headed_network import HeadedNetwork
 from attnscope.analysis.rank_correlation import grouped_spearman
 from attnscope.claims.verdicts import Predicate
 from attnscope.data.corpus import GrammarTranslation
+from attnscope.data.escan import ExtendedScan
 from attnscope.data.sequence_tasks import OneToOne
 from attnscope.data.source import Source
 from attnscope.figures.charts import Axis, beside, heatmap
+from attnscope.figures.component_planes import path_panel
 from attnscope.models.base import ModelSpec
 from attnscope.models.seq2seq import TRANSLATOR
 from attnscope.models.transformer import TransformerSpec
-from attnscope.recipes.aitken import pictures
-from attnscope.recipes.aitken.escan import EscanConfig
-from attnscope.recipes.aitken.measures import Numbers, attention, components, terms
-from attnscope.recipes.aitken.measures.terms import MU_MU, TERM_NAMES
-from attnscope.recipes.aitken.panels import dataset_name, path_panel, term_symbols
-from attnscope.recipes.extra.beyond_findings import average_attention, carried_over
-from attnscope.recipes.extra.beyond_network import HeadedNetwork, dictionary_numbers
+from attnscope.recipes.aitken import attention, components, pictures, terms
+from attnscope.recipes.aitken.pictures import dataset_name, term_symbols
+from attnscope.recipes.aitken.units import EscanConfig
+from attnscope.recipes.extra.beyond_findings import ALL_HEADS, average_attention, carried_over
 from attnscope.recipes.kit.plots import datasets, dots
-from attnscope.recipes.kit.sheet import Sheet, number, rng
+from attnscope.recipes.kit.sheet import Numbers, Sheet, number, rng
 from attnscope.recipes.recipe import Charts, Lab, Logged
-from attnscope.recipes.registry import paper_measures
 from attnscope.runs.pictures import Plane
 from attnscope.runs.result import Measurement, Result
 from attnscope.training.objective import Likelihood
@@ -43,8 +44,6 @@ from attnscope.training.unit import Training, Unit, every
 _EVALUATED = 250  # steps from one evaluation to the next
 _TEXT_EXAMPLES = 50  # of the log's accuracy: the grammar's 150 other sentences are analysed
 _PAIRS = 3  # groups of networks below which a rank correlation says nothing
-
-MEASURES = paper_measures("attnscope.recipes.aitken")
 
 
 class Config(EscanConfig):
@@ -174,6 +173,23 @@ def numbers(network: HeadedNetwork) -> Numbers:
         | terms.largest(network, network.shares)
         | dictionary_numbers(network)
     )
+
+
+def dictionary_numbers(network: HeadedNetwork) -> Numbers:
+    """Return how many output words are raised most by the input component of their translation.
+
+    Through all heads together, and through each of them alone; nothing for text.
+    """
+    if not isinstance(network.source, ExtendedScan | OneToOne):
+        return {}
+    pairs, seen = pairs_of(network.source), network.values.seen.nonzero()[:, 0]
+    heads: dict[int | None, dict[str, str | int]] = {None: {"head": ALL_HEADS}}
+    heads |= {head: dict(axes) for head, axes in network.heads.items()}
+    found: Numbers = {}
+    for head, axes in heads.items():
+        best = raised_most(word_effects(network, seen, head).mT, seen)
+        found[number("dictionary", **axes)] = share_right(best, pairs)
+    return found
 
 
 def paths(model: str, network: HeadedNetwork) -> Iterator[Plane]:

@@ -16,8 +16,7 @@ from attnscope.claims.decide import Verdict, above, all_of, below, exactly, reac
 from attnscope.claims.pool import interval_of
 from attnscope.claims.table import Rule
 from attnscope.recipes.aitken.claims import AGREES, NEGLIGIBLE, THREE_ENOUGH
-from attnscope.recipes.aitken.measures.terms import THREE
-from attnscope.recipes.extra.beyond_network import ALL_HEADS
+from attnscope.recipes.aitken.terms import THREE
 from attnscope.runs.result import Measurement, measured, select
 
 Axes = Mapping[str, str | int | float]
@@ -31,6 +30,7 @@ _ENDS = {
     Verdict.FAILS: "does not carry over",
     Verdict.UNDECIDED: "is left open by the interval over seeds",
 }
+ALL_HEADS = "all"  # the head of a number of all heads together
 _VALUES = {Verdict.HOLDS: 1.0, Verdict.FAILS: 0.0, Verdict.UNDECIDED: nan}
 
 
@@ -45,7 +45,7 @@ class Bounded:
 
 
 @dataclass(frozen=True)
-class Finding:
+class PaperFinding:
     """A finding of the paper: its claim, the tasks it is about, and the numbers that decide it.
 
     ``says`` is the finding as the beginning of a sentence.
@@ -62,32 +62,32 @@ SIMPLE, ESCAN, TEXT = "one-to-one", "escan", "grammar"
 _ENCODER, _RAW = {"side": "encoder"}, {"form": "raw"}
 # Bounds were fixed beforehand, as the catalogue has them.
 FINDINGS = (
-    Finding(
+    PaperFinding(
         "aitken.temporal-attention",
         "That temporal components alone give the attention",
         (SIMPLE,),
         (Bounded("temporal_agreement", reaches, AGREES),),
         of_heads=True,
     ),
-    Finding(
+    PaperFinding(
         "aitken.delta-small",
         "That delta components are negligible",
         (SIMPLE,),
         (Bounded("delta_share", below, NEGLIGIBLE, _ENCODER),),
     ),
-    Finding(
+    PaperFinding(
         "aitken.orthogonal",
         "That temporal and input-delta components are orthogonal",
         (SIMPLE,),
         (Bounded("orthogonality", below, 0.1, _ENCODER),),
     ),
-    Finding(
+    PaperFinding(
         "aitken.dictionary",
         "That an output word is raised most by its translation's input component",
         (SIMPLE, ESCAN),
         (Bounded("dictionary", exactly, 1.0, {"head": ALL_HEADS}),),
     ),
-    Finding(
+    PaperFinding(
         "aitken.escan-terms",
         "That μ^D·μ^E is the largest term, and with μ^D·χ^E and μ^D·Δh^E more than .8",
         (ESCAN,),
@@ -97,19 +97,19 @@ FINDINGS = (
         ),
         of_heads=True,
     ),
-    Finding(
+    PaperFinding(
         "aitken.word-variance",
         "That most of a word's variance is temporal",
         (SIMPLE, ESCAN),
         (Bounded("variance_drop", reaches, 0.8),),
     ),
-    Finding(
+    PaperFinding(
         "aitken.word-variance",
         "That little of a word's variance is temporal on text",
         (TEXT,),
         (Bounded("variance_drop", stays_within, 0.5),),
     ),
-    Finding(
+    PaperFinding(
         "aitken.translation-terms",
         "That no term has more than half of the alignment on text",
         (TEXT,),
@@ -174,7 +174,7 @@ def _row(
     return measured("carries_over", dataset, value, axes, seeds, found={"says": says})
 
 
-def _heads(rows: Sequence[Measurement], finding: Finding) -> list[dict[str, str | int | float]]:
+def _heads(rows: Sequence[Measurement], finding: PaperFinding) -> list[Axes]:
     """Return the axes of every head, or no axes for a finding about the whole network."""
     if not finding.of_heads:
         return [{}]

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from torch import Tensor
 
 from attnscope.analysis.intervals import Interval, crossed_interval, mean_interval, rate_interval
 from attnscope.analysis.learning import learned, learned_at
@@ -34,6 +36,24 @@ class Number(NamedTuple):
 def number(name: str, **axes: str | int | float) -> Number:
     """Return the key of a number."""
     return Number(name, tuple(axes.items()))
+
+
+class Line(NamedTuple):
+    """Numbers of one seed along an axis."""
+
+    axis: str
+    x: Sequence[int]
+    y: Tensor
+
+    @classmethod
+    def of_steps(cls, values: Tensor) -> Line:
+        """Return numbers of decoder steps, counted from 1."""
+        return cls("step", range(1, len(values) + 1), values)
+
+
+Numbers = dict[Number, float]
+Lines = dict[Number, Line]
+"""Numbers, and lines, of one seed."""
 
 
 @dataclass(frozen=True)
@@ -189,6 +209,42 @@ class Sheet:
     ) -> Curve:
         """Return intervals by their x, such as training steps, as a picture."""
         return Curve.of(name, axis=along, points=points, **self._picture(axes))
+
+    def curves(self, found: Sequence[Lines]) -> list[Curve]:
+        """Return the means of lines that every seed has under the same keys.
+
+        A point is the mean of the seeds whose lines reach it; one that none has is left out.
+        """
+        made = []
+        for key, first in found[0].items() if found else ():
+            lines = [one[key] for one in found]
+            points = {}
+            x = max((line.x for line in lines), key=len)
+            columns = zip_longest(*(line.y.tolist() for line in lines), fillvalue=math.nan)
+            for place, values in zip(x, columns, strict=True):
+                mean = mean_interval(values, rng=rng())
+                points |= {place: mean} if mean.n else {}
+            made.append(self.curve(key.name, first.axis, points, dict(key.axes)))
+        return made
+
+    def mean_matrix(self, name: str, tables: Sequence[Tensor], **labels: Any) -> list[Matrix]:
+        """Return the mean of one table a seed with the intervals of its cells; none of none.
+
+        Tables may have different numbers of rows: a cell is the mean of the seeds that have it.
+        """
+        if not tables:
+            return []
+        absent = [math.nan] * tables[0].shape[1]
+        means = [
+            [mean_interval(values, rng=rng()) for values in zip(*rows, strict=True)]
+            for rows in zip_longest(*(table.tolist() for table in tables), fillvalue=absent)
+        ]
+        ends: dict[str, Any] = {
+            end: [[getattr(mean, end) for mean in line] for line in means]
+            for end in ("value", "low", "high")
+        }
+        values, bounds = ends.pop("value"), ends if len(tables) > 1 else {}
+        return [self.matrix(name, values, n=len(tables), **bounds, **labels)]
 
     def _picture(self, axes: Axes | None) -> dict[str, Any]:
         return {

@@ -1,36 +1,42 @@
-"""Offsets t − s: where softmax(μ^D·μ^E) has its maximum, how wide it is, and what it follows.
+"""Attention: what temporal components alone give of it, where, and what its mean gives.
 
-Fig. 4b and 5b; and (χ + Δh)·μ^D of words by offset, by which they hide from attention (Fig. 6c, d).
+Offsets are t − s of the maximum of softmax(μ^D·μ^E) (Fig. 4b, 5b); words hide from attention by
+(χ + Δh)·μ^D, by offset (Fig. 6c, d).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnscope.analysis.alignment_terms import CROSS
+from attnscope.analysis.alignment_terms import CROSS, temporal_agreement
 from attnscope.analysis.components import (
+    by_offset,
     mass_around,
+    most_aligned_step,
     offset_moments,
     peak_offset,
     rows_scaled,
 )
+from attnscope.analysis.network import COMMON, Network, reached, sides, site_of
 from attnscope.analysis.rank_correlation import rank_correlation
 from attnscope.analysis.state_measures import (
     OFFSETS,
     OffsetProducts,
+    attention_cells,
+    attention_overlap,
     gold_offset,
     marker_offset,
 )
+from attnscope.analysis.streaming import Measure, cell_means, mean_of
+from attnscope.analysis.temporal_attention import Weights, at_gold, near_gold, temporal_weights
 from attnscope.data.batch import Batch, prefix_mask
 from attnscope.data.escan import ExtendedScan
-from attnscope.recipes.aitken.measures import Line, Lines, Numbers, over_steps
-from attnscope.recipes.aitken.networks import COMMON, Network, sides
-from attnscope.recipes.kit.sheet import number
+from attnscope.recipes.kit.sheet import Line, Lines, Number, Numbers, number
 
 # Offsets of Fig. 5b.
 PROFILE = range(-5, 6)
@@ -38,9 +44,64 @@ PROFILE = range(-5, 6)
 Steps = Float[Tensor, " step"]
 
 
+def agreement(network: Network) -> Numbers:
+    """Return how often μ^D·μ^E alone has its maximum where the alignment has it."""
+
+    def of_head(head: int) -> Measure:
+        return lambda trace: mean_of(temporal_agreement(trace, network.cross)[:, head])
+
+    return _of_heads(network, "temporal_agreement", of_head)
+
+
+def similarity(network: Network) -> Numbers:
+    """Return how much of a sequence's attention the mean attention has."""
+    means = cell_means(
+        attention_cells(trace.sites[CROSS.site], trace.batch.target_mask)
+        for trace in network.traces()
+    ).mean
+
+    def of_head(head: int) -> Measure:
+        mean = means[head : head + 1]
+        return lambda trace: attention_overlap(site_of(trace, head), mean, trace.batch.target_mask)
+
+    return _of_heads(network, "attention_similarity", of_head)
+
+
+def _of_heads(network: Network, name: str, of_head: Callable[[int], Measure]) -> Numbers:
+    heads = network.heads.items()
+    return network.collected({number(name, **axes): of_head(head) for head, axes in heads})
+
+
+def in_line(network: Network) -> Numbers:
+    """Return the share of steps s at which μ^D_s is closest to μ^E_t at the gold position t.
+
+    ``aligned_steps`` is by their cosine, ``dot_aligned_steps`` by their product, the alignment.
+    """
+    encoder, decoder = map(reached, sides(network.cross))
+    return network.collected(
+        {
+            number("aligned_steps"): at_gold(most_aligned_step(decoder, encoder)),
+            number("dot_aligned_steps"): at_gold((decoder @ encoder.mT).argmax(-1)),
+        }
+    )
+
+
+def gold_mass(network: Network) -> Numbers:
+    """Return how much attention, and how much of softmax(μ·μ), lies at or next to the gold."""
+    weights: dict[str, Weights] = {
+        "temporal": lambda trace: temporal_weights(network, trace),
+        "attention": lambda trace: trace.sites[CROSS.site].weights[:, 0],
+    }
+    measures: dict[Number, Measure] = {}
+    for of, found in weights.items():
+        for width in (0, 1):
+            measures[number("gold_mass", of=of, within=width)] = near_gold(found, width)
+    return network.collected(measures)
+
+
 def maxima(network: Network) -> Lines:
     """Return the offset of the maximum at each step."""
-    return {number("peak_offset"): over_steps(_peaks(network))}
+    return {number("peak_offset"): Line.of_steps(_peaks(network))}
 
 
 def _peaks(network: Network) -> Steps:
@@ -49,10 +110,7 @@ def _peaks(network: Network) -> Steps:
 
 def profile(network: Network) -> Float[Tensor, "step offset"]:
     """Return softmax(μ·μ) by offset, each row scaled to 0 to 1; NaN outside (Fig. 5b)."""
-    scaled = rows_scaled(network.temporal_attention())
-    places = torch.arange(len(scaled))[:, None] + torch.tensor(list(PROFILE))
-    inside = places.clamp(0, scaled.shape[1] - 1)
-    return scaled.gather(1, inside).masked_fill(places != inside, torch.nan)
+    return by_offset(rows_scaled(network.temporal_attention()), PROFILE)
 
 
 def corpus_lines(task: ExtendedScan, batch: Batch) -> dict[str, Float[Tensor, "batch step"]]:
@@ -92,7 +150,7 @@ def by_step(network: Network) -> Lines:
         "offset_width": width,
         "diagonal_mass": mass_around(attention, torch.arange(len(attention))),
     }
-    return {number(name): over_steps(line) for name, line in found.items()}
+    return {number(name): Line.of_steps(values) for name, values in found.items()}
 
 
 def changes(lines: Lines) -> Numbers:

@@ -1,4 +1,4 @@
-"""Panels that aitken's figures have in common: paths, planes, matrices, and names in symbols."""
+"""Components in a plane: temporal paths, and words with their readouts (aitken Fig. 2–4, 6a)."""
 
 from __future__ import annotations
 
@@ -7,37 +7,16 @@ from typing import Any
 
 import altair as alt
 
-from attnscope.figures.charts import heatmap
 from attnscope.figures.palette import SIDES, TRANSLATED, WORDS
 from attnscope.figures.panel import Axis, Panel, framed, grouped, y_channel
-from attnscope.recipes.aitken.units import TRANSLATION
-from attnscope.runs.pictures import Matrix, Plane
+from attnscope.runs.pictures import Plane
 
-NAMES = {"aed": "AED", "ao": "AO"}
-# Of a product the decoder's part comes first.
-_LETTERS = {"muD": "μ", "muE": "μ", "chiD": "χ", "chiE": "χ", "deltahD": "Δh", "deltahE": "Δh"}
-_DATASETS = {"one-to-one-3": "one-to-one", "escan": "eSCAN"}
 _STAR = (
     "M0,-1L0.235,-0.324L0.951,-0.309L0.38,0.124L0.588,0.809L0,0.4L-0.588,0.809L-0.38,0.124"
     "L-0.951,-0.309L-0.235,-0.324Z"
 )
 # How much longer than a readout its place in the panel is, for its name.
 _ROOM = 1.25
-
-
-def term_symbols(name: str) -> str:
-    """Return ``muD.chiE+muD.deltahE`` as ``μ·χ + μ·Δh``, and other words as they are."""
-    if "." not in name:
-        return name
-    terms = [[_LETTERS[part] for part in term.split(".")] for term in name.split("+")]
-    return " + ".join("·".join(letters) for letters in terms)
-
-
-def dataset_name(dataset: str) -> str:
-    """Return a data set's name as the paper has it."""
-    if dataset.endswith(TRANSLATION):
-        return "English–French"
-    return _DATASETS.get(dataset, dataset)
 
 
 def path_panel(plane: Plane, title: str) -> alt.LayerChart:
@@ -99,41 +78,3 @@ def plane_panel(plane: Plane, title: str, colours: Mapping[str, str] = WORDS) ->
         grouped(kinds.get("decoder state", []), panel).mark_circle(size=26, opacity=0.9),
     ]
     return framed([layer.encode(y=height) for layer in layers], values, panel)
-
-
-def matrix_panel(
-    matrix: Matrix,
-    title: str,
-    *,
-    value_title: str = "attention",
-    x_title: str = "input",
-    y_title: str = "output",
-    domain: tuple[float, float] = (0.0, 1.0),
-    **options: Any,
-) -> alt.LayerChart:
-    """Draw a matrix with its labels."""
-    return heatmap(
-        matrix.values,
-        columns=[str(label) for label in matrix.columns],
-        rows=[str(label) for label in matrix.rows],
-        x_title=x_title,
-        y_title=y_title,
-        value_title=value_title,
-        title=title,
-        domain=domain,
-        **options,
-    )
-
-
-def readout_panel(matrix: Matrix, title: str, **options: Any) -> alt.LayerChart:
-    """Draw the products of readouts with input components, the least one lightest."""
-    known = [value for line in matrix.values for value in line if value is not None]
-    return matrix_panel(
-        matrix,
-        title,
-        value_title="product",
-        x_title="input component",
-        y_title="readout",
-        domain=(min(known), max(known)),
-        **options,
-    )

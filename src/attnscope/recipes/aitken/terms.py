@@ -6,18 +6,14 @@ import math
 from collections.abc import Iterator, Mapping
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
-from attnscope.analysis.alignment_terms import TERMS, AlignmentTerms
+from attnscope.analysis.alignment_terms import MU_MU, TERM_NAMES
+from attnscope.analysis.network import COMMON, Network
 from attnscope.analysis.term_shares import TermShares, compute_term_shares
-from attnscope.recipes.aitken.measures import Lines, Numbers, over_steps
-from attnscope.recipes.aitken.networks import COMMON, Network
-from attnscope.recipes.kit.sheet import number
+from attnscope.recipes.kit.sheet import Line, Lines, Numbers, number
 
-_SYMBOLS = {"temporal": "mu", "word": "chi", "delta": "deltah"}
-TERM_NAMES = tuple(f"{_SYMBOLS[decoder]}D.{_SYMBOLS[encoder]}E" for decoder, encoder in TERMS)
-MU_MU = TERM_NAMES[0]
 THREE = "+".join(TERM_NAMES[:3])
 SORTING_TERM = "deltahD.chiE"  # the largest one in sorting, Fig. 2h
 # The three shades of Fig. 5a.
@@ -97,14 +93,14 @@ def _at_steps(share: TermShares, head: int = 0) -> Float[Tensor, "9 step"]:
 def by_step(shares: Shares) -> Lines:
     """Return the nine raw shares at each step."""
     lines = zip(TERM_NAMES, _at_steps(shares["raw"]), strict=True)
-    return {number("term_share_at", term=name): over_steps(line) for name, line in lines}
+    return {number("term_share_at", term=name): Line.of_steps(line) for name, line in lines}
 
 
 def shades_by_step(shares: Shares) -> Lines:
     """Return the raw shares of the three shades at each step."""
     steps, found = _at_steps(shares["raw"]), {}
     for shade, places in SHADES.items():
-        found[number("term_share_at", shade=shade)] = over_steps(steps[list(places)].sum(0))
+        found[number("term_share_at", shade=shade)] = Line.of_steps(steps[list(places)].sum(0))
     return found
 
 
@@ -125,23 +121,3 @@ def early_and_late(network: Network, shares: Shares) -> Numbers:
             late = temporal[LATE - 1 :].mean() - temporal[:EARLY].mean()
             found[number("late_difference", form=form, **axes)] = float(late)
     return found
-
-
-def around(
-    terms: AlignmentTerms, rows: Bool[Tensor, "batch out"], offsets: range
-) -> Float[Tensor, "occurrence part offset"]:
-    """Return the alignment and its parts around s = t at some output positions (Fig. 6b).
-
-    The parts are the alignment, μ·μ, μ·χ + μ·Δh, and the rest; NaN outside the sequence.
-    """
-    values = terms.values[:, 0]  # batch, term, out, inp
-    temporal, both = values[:, 0], values[:, 1] + values[:, 2]
-    total = values.sum(1)
-    parts = torch.stack([total, temporal, both, total - temporal - both], 1)
-    parts = parts.masked_fill(~terms.mask[:, None], torch.nan)
-    out, inp = terms.mask.shape[1:]
-    places = torch.arange(out)[:, None] + torch.tensor(list(offsets))
-    index = places.clamp(0, inp - 1).expand(*parts.shape[:2], -1, -1).to(parts.device)
-    near = parts.gather(-1, index)
-    outside = (places != places.clamp(0, inp - 1)).to(parts.device)
-    return near.masked_fill(outside, torch.nan).transpose(1, 2)[rows]

@@ -16,6 +16,7 @@ from attnscope.analysis.components import (
     simplex_cosines,
 )
 from attnscope.analysis.decomposition import Components, Parts, Side, states_of
+from attnscope.analysis.network import SIDES, Network
 from attnscope.analysis.state_measures import (
     WordVariance,
     cross_orthogonality,
@@ -26,9 +27,7 @@ from attnscope.analysis.state_measures import (
 from attnscope.analysis.streaming import Measure, Ratio
 from attnscope.data.tokens import SPECIALS
 from attnscope.models.trace import Trace
-from attnscope.recipes.aitken.measures import Numbers
-from attnscope.recipes.aitken.networks import SIDES, Network
-from attnscope.recipes.kit.sheet import Number, number
+from attnscope.recipes.kit.sheet import Number, Numbers, number
 
 Words = Int[Tensor, " word"]
 OfParts = Callable[[Parts], Ratio]
@@ -39,8 +38,6 @@ _OF_STATES: dict[str, OfParts] = {
 }
 # Fewer occurrences of a word say little about their variance.
 _OFTEN = 10
-# Of the median variance: without recurrence, a word that always has one position has none.
-_STILL = 1e-6
 
 
 def of_states(network: Network, *names: str) -> Numbers:
@@ -144,12 +141,9 @@ def variance_words(network: Network) -> Numbers:
 
 def _variances(network: Network, least: int) -> tuple[WordVariance, set[int]]:
     """Return the variances of all words, and the words that do not count."""
-    components = network.states.encoder
-    variance = WordVariance(components)
+    variance = WordVariance(network.states.encoder)
     for trace in network.traces():
         variance.update(states_of(trace).encoder)
-    often, before = components.word_counts >= least, variance.traces[0]
-    still = before <= _STILL * before[often].nanmedian()
     words = network.source.input_words
     outside = {words.id(word) for word in SPECIALS if word in words.words}
-    return variance, outside | set((~often | still).nonzero()[:, 0].tolist())
+    return variance, outside | variance.too_little(least)

@@ -1,8 +1,8 @@
-"""Readouts as a dictionary: which input component raises each output word most (Fig. 2b, 4c, 5d).
+"""Readouts as a dictionary: which input component raises each output word most.
 
-The effect of an input word on an output word is, for a readout that is linear in the context, the
-product of the readout's row and the word's component. Any other readout has effects too: by how
-much its output rises when the component is added to the context.
+As in aitken Fig. 2b, 4c, 5d. The effect of an input word on an output word is, for a readout that
+is linear in the context, the product of the readout's row and the word's component. Any other
+readout has effects too: by how much its output rises when the component is added to the context.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attnscope.analysis.alignment_terms import CROSS
+from attnscope.analysis.headed_network import HeadedNetwork
+from attnscope.analysis.network import Network
 from attnscope.data.batch import Ids
 from attnscope.data.corpus import Corpus
 from attnscope.data.escan import VERBS, ExtendedScan
@@ -24,7 +27,7 @@ from attnscope.data.source import Source
 from attnscope.data.tokens import SPECIALS
 from attnscope.models.architectures import LearnedQKV
 from attnscope.models.encoder_decoder import EncoderDecoder
-from attnscope.recipes.aitken.networks import Network
+from attnscope.models.trace import needed
 
 Effects = Float[Tensor, "output word"]
 
@@ -113,3 +116,38 @@ def right(best: Int[Tensor, " output"], pairs: Mapping[int, int]) -> list[float]
 def share_right(best: Int[Tensor, " output"], pairs: Mapping[int, int]) -> float:
     """Return the share of pairs whose output word is raised most by its translation."""
     return sum(right(best, pairs)) / len(pairs)
+
+
+@torch.no_grad()
+def word_effects(
+    network: HeadedNetwork,
+    words: Int[Tensor, " word"],
+    head: int | None = None,
+    sequences: int = 20,
+) -> Float[Tensor, "word output"]:
+    """Return by how much a word's input component, added to the context, raises each output.
+
+    The mean over all output positions of a few sequences. For a readout that is linear in the
+    context this is the product of readouts and input components, which the paper uses; any other
+    readout has a dictionary too.
+
+    Parameters
+    ----------
+    words
+        Input words.
+    head
+        The head to whose context it is added; None is all of them, each with its own values.
+    sequences
+        How many.
+    """
+    trace = next(network.traces())
+    real = trace.batch.target_mask[:sequences]
+    context = trace.sites[CROSS.site].context[:sequences][real]  # cell, head, value
+    query = needed(trace.query, "query")[:sequences][real]
+    added = network.values.words(words).unflatten(-1, context.shape[1:])  # word, head, value
+    if head is not None:
+        alone = torch.arange(context.shape[1]) == head
+        added = added * alone.to(added)[:, None]
+    moved = context + added.to(context)[:, None]
+    outputs = network.model.readout(moved, query.expand(len(words), -1, -1))
+    return (outputs - network.model.readout(context, query)).double().mean(1)

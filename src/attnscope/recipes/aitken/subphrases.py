@@ -6,16 +6,21 @@ Without, attention has to fall on that verb.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from attnscope.analysis.agreement import argmax_at
-from attnscope.analysis.alignment_terms import CROSS, compute_alignment_terms
+from attnscope.analysis.alignment_terms import (
+    CROSS,
+    alignment_parts,
+    compute_alignment_terms,
+)
+from attnscope.analysis.components import by_offset
 from attnscope.analysis.decomposition import states_of
+from attnscope.analysis.network import Network
 from attnscope.analysis.state_measures import (
     Occurrences,
     occurrences,
@@ -23,14 +28,11 @@ from attnscope.analysis.state_measures import (
     preceding_word_silhouette,
 )
 from attnscope.analysis.streaming import CellMeans, Ratio, mean_of
-from attnscope.data.batch import Batch, Example, collate
-from attnscope.data.escan import VERBS, ExtendedScan, Phrase
-from attnscope.data.randomness import generator
+from attnscope.data.batch import Batch
+from attnscope.data.equal_lengths import equal_length_batch, twice_steps
+from attnscope.data.escan import VERBS, ExtendedScan
 from attnscope.models.trace import Trace
-from attnscope.recipes.aitken.measures import Line, Lines, Numbers
-from attnscope.recipes.aitken.measures.terms import around
-from attnscope.recipes.aitken.networks import Network
-from attnscope.recipes.kit.sheet import number
+from attnscope.recipes.kit.sheet import Line, Lines, Numbers, number
 
 # A silhouette's time grows with the square of the number of occurrences.
 _OCCURRENCES = 1000
@@ -138,42 +140,8 @@ def context(network: Network) -> Numbers:
 
 
 def with_equal_lengths(network: Network) -> Network:
-    """Return the network on sequences without 'and', where T = S.
-
-    So few of eSCAN's sequences are of this kind that they are drawn on their own, with its lengths.
-    """
+    """Return the network on sequences without 'and', where T = S."""
     return replace(network, sequences=equal_length_batch(_task(network), network.samples))
-
-
-def equal_length_batch(task: ExtendedScan, count: int) -> Batch:
-    """Return sequences of phrases without 'and', where input and output have one length."""
-    clauses = [phrase for phrase in task.phrases if "and" not in phrase.inputs]
-    # Twice as many as are needed, since a phrase that would be too long is passed over.
-    shape = count, 2 * task.shortest_output
-    stream = generator("evaluation", f"{task.dataset}, T = S")
-    drawn = torch.randint(len(clauses), shape, generator=stream)
-    rows = [_in_a_row(task, [clauses[index] for index in row]) for row in drawn.tolist()]
-    return collate([_example(task, number_, row) for number_, row in enumerate(rows)])
-
-
-def _in_a_row(task: ExtendedScan, clauses: Sequence[Phrase]) -> Phrase:
-    whole = Phrase((), (), ())
-    for clause in clauses:
-        size = len(whole.outputs)
-        if size < task.shortest_output and size + len(clause.outputs) < task.longest_output:
-            whole = whole.then(clause)
-    return whole
-
-
-def _example(task: ExtendedScan, place: int, row: Phrase) -> Example:
-    outputs = task.output_words.encode((*row.outputs, "<eos>"))
-    return Example(
-        id=place,
-        inputs=task.input_words.encode((*row.inputs, "<eos>")),
-        decoder_inputs=[task.output_words.id("<sos>"), *outputs[:-1]],
-        targets=outputs,
-        gold=(*row.gold, len(row.inputs)),
-    )
 
 
 def before_twice(network: Network) -> Numbers:
@@ -193,12 +161,6 @@ def _previous(trace: Trace) -> Ratio:
     return _at(trace, (batch.gold - 1).masked_fill(~twice_steps(batch), -1))
 
 
-def twice_steps(batch: Batch) -> Bool[Tensor, "batch out"]:
-    """Return the output positions that come from 'twice'."""
-    twice = ExtendedScan().input_words.id("twice")
-    return (batch.inputs.gather(1, batch.gold.clamp(min=0)) == twice) & (batch.gold >= 0)
-
-
 def alignment_at_twice(network: Network) -> Lines:
     """Return the alignment at 'twice' and its parts by offset where T = S (Fig. 6b).
 
@@ -209,7 +171,8 @@ def alignment_at_twice(network: Network) -> Lines:
         steps, start = twice_steps(trace.batch), 0
         for terms in compute_alignment_terms(trace, network.cross):
             size = len(terms.mask)
-            means.update(around(terms, steps[start : start + size], AROUND))
+            near = by_offset(alignment_parts(terms), AROUND).transpose(1, 2)
+            means.update(near[steps[start : start + size]])
             start += size
     lines = zip(PARTS, means.mean, strict=True)
     return {number("twice_alignment", part=part): Line("offset", AROUND, y) for part, y in lines}

@@ -1,8 +1,7 @@
-"""A trained network that reads its own words, with its components: what every figure measures.
+"""A network that reads its own words, with its components on some sequences (aitken §2).
 
 Everything goes through what any model offers, a trace, so that nothing here depends on an
-architecture. Measures loop over `Network.heads`; the paper's networks have one head, which their
-measurements do not name.
+architecture. Measures loop over `Network.heads`; a network with one head does not name it.
 """
 
 from __future__ import annotations
@@ -24,13 +23,11 @@ from attnscope.analysis.decomposition import (
     decompose_views,
     states_of,
 )
-from attnscope.analysis.streaming import Measure, Ratio, collect, mean_of
+from attnscope.analysis.streaming import Key, Measure, Ratio, collect, mean_of
 from attnscope.data.batch import Batch
 from attnscope.data.source import Source
 from attnscope.models.encoder_decoder import EncoderDecoder
 from attnscope.models.trace import AttentionModel, Site, Trace
-from attnscope.recipes.aitken.measures import Numbers
-from attnscope.recipes.kit.sheet import Number
 from attnscope.training.trained_unit import TrainedUnit
 
 SIDES = ("encoder", "decoder")
@@ -103,7 +100,7 @@ class Network:
         gold = batch.gold.masked_fill(~batch.target_mask, -1)
         return replace(trace, batch=replace(batch, gold=gold))
 
-    def collected(self, measures: Mapping[Number, Measure]) -> Numbers:
+    def collected(self, measures: Mapping[Key, Measure]) -> dict[Key, float]:
         """Return several measures over all sequences, from one pass."""
         found = collect(self.traces(), measures)
         return {name: ratio.value for name, ratio in found.items()}

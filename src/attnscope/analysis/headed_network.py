@@ -1,8 +1,7 @@
-"""A trained network of another architecture, read as the paper's are, with its components.
+"""A network with several heads, of any architecture, that reads its own words.
 
-Everything goes through what any model offers, a trace and a readout, so that nothing here depends
-on an architecture. Networks are analysed on their own words, as the paper's. The heads of two seeds
-have nothing in common but their number: they are ordered by the share of μ^D·μ^E, largest first.
+The heads of two seeds have nothing in common but their number: they are ordered by the share of
+μ^D·μ^E, largest first.
 """
 
 from __future__ import annotations
@@ -12,25 +11,17 @@ from dataclasses import replace
 from functools import cached_property
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from attnscope.analysis.alignment_terms import CROSS
 from attnscope.analysis.decomposition import Components, Side, Sides, View
-from attnscope.analysis.term_shares import TermShares
+from attnscope.analysis.network import COMMON, SIDES, N, Network, fresh, sides
+from attnscope.analysis.term_shares import TermShares, compute_term_shares
 from attnscope.data.batch import Batch
-from attnscope.data.escan import ExtendedScan
-from attnscope.data.sequence_tasks import OneToOne
 from attnscope.models.decoding import stepper
-from attnscope.models.trace import AttentionModel, Trace, needed
-from attnscope.recipes.aitken.measures import Numbers
-from attnscope.recipes.aitken.measures.dictionary import pairs_of, raised_most, share_right
-from attnscope.recipes.aitken.measures.terms import shares_of
-from attnscope.recipes.aitken.networks import COMMON, SIDES, N, Network, fresh, sides
-from attnscope.recipes.kit.sheet import number
+from attnscope.models.trace import AttentionModel, Trace
 from attnscope.training.trained_unit import TrainedUnit
-
-ALL_HEADS = "all"
 
 
 @torch.no_grad()
@@ -79,7 +70,7 @@ class HeadedNetwork(Network):
     @cached_property
     def shares(self) -> dict[str, TermShares]:
         """The terms' shares, raw and row-centred, heads as the model has them."""
-        return dict(shares_of(self))
+        return compute_term_shares(self.traces(), self.cross)
 
     @cached_property
     def heads(self) -> dict[int, dict[str, int]]:
@@ -103,55 +94,3 @@ def values_of(trace: Trace) -> Sides:
     """Return the values that are attended to, heads side by side, with the words read there."""
     values = trace.sites[CROSS.site].values.transpose(1, 2).flatten(2)
     return Sides(Side(values, trace.batch.inputs, trace.batch.input_mask), None)
-
-
-def dictionary_numbers(network: HeadedNetwork) -> Numbers:
-    """Return how many output words are raised most by the input component of their translation.
-
-    Through all heads together, and through each of them alone; nothing for text.
-    """
-    if not isinstance(network.source, ExtendedScan | OneToOne):
-        return {}
-    pairs, seen = pairs_of(network.source), network.values.seen.nonzero()[:, 0]
-    heads: dict[int | None, dict[str, str | int]] = {None: {"head": ALL_HEADS}}
-    heads |= {head: dict(axes) for head, axes in network.heads.items()}
-    found: Numbers = {}
-    for head, axes in heads.items():
-        best = raised_most(word_effects(network, seen, head).mT, seen)
-        found[number("dictionary", **axes)] = share_right(best, pairs)
-    return found
-
-
-@torch.no_grad()
-def word_effects(
-    network: HeadedNetwork,
-    words: Int[Tensor, " word"],
-    head: int | None = None,
-    sequences: int = 20,
-) -> Float[Tensor, "word output"]:
-    """Return by how much a word's input component, added to the context, raises each output.
-
-    The mean over all output positions of a few sequences. For a readout that is linear in the
-    context this is the product of readouts and input components, which the paper uses; any other
-    readout has a dictionary too.
-
-    Parameters
-    ----------
-    words
-        Input words.
-    head
-        The head to whose context it is added; None is all of them, each with its own values.
-    sequences
-        How many.
-    """
-    trace = next(network.traces())
-    real = trace.batch.target_mask[:sequences]
-    context = trace.sites[CROSS.site].context[:sequences][real]  # cell, head, value
-    query = needed(trace.query, "query")[:sequences][real]
-    added = network.values.words(words).unflatten(-1, context.shape[1:])  # word, head, value
-    if head is not None:
-        alone = torch.arange(context.shape[1]) == head
-        added = added * alone.to(added)[:, None]
-    moved = context + added.to(context)[:, None]
-    outputs = network.model.readout(moved, query.expand(len(words), -1, -1))
-    return (outputs - network.model.readout(context, query)).double().mean(1)
