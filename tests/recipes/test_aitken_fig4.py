@@ -175,17 +175,17 @@ def test_nine_shares_sum_to_one_and_gaps_are_taken_of_them(model: ArchitectureNa
 
 def test_offsets_of_a_known_attention() -> None:
     """Six steps: on the diagonal at first, two behind and spread over three places at last."""
-    attention = torch.eye(6, dtype=torch.float64)
-    attention[4:] = 0
-    attention[4, 1:4] = torch.tensor([0.25, 0.5, 0.25], dtype=torch.float64)
-    attention[5, 2:5] = attention[4, 1:4]
+    weights = torch.eye(6, dtype=torch.float64)
+    weights[4:] = 0
+    weights[4, 1:4] = torch.tensor([0.25, 0.5, 0.25], dtype=torch.float64)
+    weights[5, 2:5] = weights[4, 1:4]
     # A step past the last input position cannot be on the diagonal.
     beyond = torch.eye(6, dtype=torch.float64)[[0]]
 
     class Known(Network):
         def temporal_attention(self, head: int = 0) -> torch.Tensor:
             """Return the attention above."""
-            return torch.cat([attention, beyond])
+            return torch.cat([weights, beyond])
 
     one = network("aed")
     lines = attention.by_step(Known(one.model, one.source, one.sequences))

@@ -218,12 +218,13 @@ class Sheet:
         made = []
         for key, first in found[0].items() if found else ():
             lines = [one[key] for one in found]
-            points = {}
+            points: dict[int, Interval] = {}
             x = max((line.x for line in lines), key=len)
             columns = zip_longest(*(line.y.tolist() for line in lines), fillvalue=math.nan)
             for place, values in zip(x, columns, strict=True):
-                mean = mean_interval(values, rng=rng())
-                points |= {place: mean} if mean.n else {}
+                mean = mean_interval(list(values), rng=rng())
+                if mean.n:
+                    points[place] = mean
             made.append(self.curve(key.name, first.axis, points, dict(key.axes)))
         return made
 
@@ -236,7 +237,7 @@ class Sheet:
             return []
         absent = [math.nan] * tables[0].shape[1]
         means = [
-            [mean_interval(values, rng=rng()) for values in zip(*rows, strict=True)]
+            [mean_interval(list(values), rng=rng()) for values in zip(*rows, strict=True)]
             for rows in zip_longest(*(table.tolist() for table in tables), fillvalue=absent)
         ]
         ends: dict[str, Any] = {
