@@ -21,7 +21,7 @@ from attnscope.data.corpus_writer import write_corpus
 from attnscope.data.parallel_words import ParallelWords, open_words
 from attnscope.errors import UsageError
 from attnscope.models.encoder_decoder import EncoderDecoder
-from attnscope.recipes.aitken import components, fig4, fig5
+from attnscope.recipes.aitken import attention, components, fig4, fig5
 from attnscope.recipes.aitken.translation import (
     long_sentences,
     measure_text,
