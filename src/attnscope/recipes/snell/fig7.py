@@ -9,7 +9,7 @@ would coincide.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Literal
 
@@ -22,7 +22,7 @@ from torch import Tensor
 from attnscope.analysis.intervals import Interval, crossed_interval
 from attnscope.claims.decide import all_of, verdict
 from attnscope.claims.pool import interval_of
-from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs
+from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs, NotMeasured
 from attnscope.data.tasks import KeywordTask
 from attnscope.figures.charts import Axis, Panel, beside
 from attnscope.figures.palette import POSITIONS
@@ -160,9 +160,10 @@ def local_then_last(cell: Cell) -> Finding:
 
     Early is within the first quarter of training, late at its end.
     """
-    steps = sorted({int(row.axes["step"]) for row in cell.select("gap")})
+    measured = _gaps(cell)
+    steps = sorted({step for step, _, _ in measured})
     true = {
-        name: [step for step in steps if _true_at(cell, step, gaps)]
+        name: [step for step in steps if _true_at(measured, step, gaps)]
         for name, gaps in HYPOTHESES.items()
     }
     early, late = true["hypothesis 2"], true["observation 3"]
@@ -174,17 +175,25 @@ def local_then_last(cell: Cell) -> Finding:
     return Finding(all_of(parts), {name: _spoken(found) for name, found in true.items()})
 
 
-def _true_at(cell: Cell, step: int, gaps: Sequence[tuple[str, str]]) -> bool:
-    found = [_gap(cell, step, high, low) for high, low in gaps]
+Gaps = Mapping[tuple[int, str, str], Interval]
+
+
+def _gaps(cell: Cell) -> Gaps:
+    """Return each gap by its step and its two places, in either order."""
+    found: dict[tuple[int, str, str], Interval] = {}
+    for row in cell.select("gap"):
+        step, high, low = int(row.axes["step"]), str(row.axes["from"]), str(row.axes["to"])
+        found.setdefault((step, high, low), interval_of(row))
+        found.setdefault((step, low, high), interval_of(row).scaled(-1))
+    return found
+
+
+def _true_at(measured: Gaps, step: int, gaps: Sequence[tuple[str, str]]) -> bool:
+    if any((step, *gap) not in measured for gap in gaps):
+        raise NotMeasured("gap")
+    found = [measured[step, high, low] for high, low in gaps]
     much = all(gap.value >= _MUCH and gap.low > 0 for gap in found[:-1])
     return much and abs(found[-1].value) <= _ABOUT
-
-
-def _gap(cell: Cell, step: int, high: str, low: str) -> Interval:
-    rows = cell.select("gap", step=step, **{"from": high, "to": low})
-    if rows:
-        return interval_of(rows[0])
-    return interval_of(cell.one("gap", step=step, **{"from": low, "to": high})).scaled(-1)
 
 
 def _spoken(steps: Sequence[int]) -> str:
