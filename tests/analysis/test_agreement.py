@@ -19,6 +19,7 @@ from attnscope.analysis.agreement import (
     top_share_agreement,
 )
 from attnscope.errors import UsageError
+from cases import for_each
 
 levels = st.sampled_from([-math.inf, -1.5, 0.0, 0.25, 2.0, 7.0])
 
@@ -98,8 +99,8 @@ def test_what_is_undefined_is_nan(dtype):
     assert expected_random_agreement(mask).isnan().tolist() == [False, True, False]
 
 
-@pytest.mark.parametrize("share", [0.05, 0.3, 0.5])
-@pytest.mark.parametrize("length", [1, 2, 5, 6])
+@for_each("share", [0.05, 0.3, 0.5])
+@for_each("length", [1, 2, 5, 6])
 def test_random_baseline_is_the_mean_over_all_permutations(length, share):
     v = torch.tensor(list(itertools.permutations(range(length))), dtype=torch.float64)[:, None]
     mask = torch.ones(len(v), length, dtype=torch.bool)
@@ -117,7 +118,7 @@ def test_the_share_is_rounded_up_without_floating_point_error():
         assert torch.equal(expected_random_agreement(mask, float(share)), exact)
 
 
-@pytest.mark.parametrize("share", [0.0, -0.1, 1.5])
+@for_each("share", [0.0, -0.1, 1.5])
 def test_a_share_out_of_range_is_refused(share):
     with pytest.raises(UsageError, match="share"):
         expected_random_agreement(torch.ones(1, 3, dtype=torch.bool), share)

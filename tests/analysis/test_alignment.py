@@ -21,6 +21,7 @@ from attnscope.analysis.alignment import (
 from attnscope.errors import UsageError
 from attnscope.theory.ibm1 import IbmModel1, reverse
 from attnscope.theory.initial_derivative import PaddedPairs
+from cases import for_each
 
 OUT, INP = 4, 5
 link_lists = st.lists(
@@ -142,14 +143,14 @@ def test_pharaoh_names_the_source_first_and_counts_from_zero() -> None:
     assert to_pharaoh(links.mT) == "0-3 2-1\n\n"
 
 
-@pytest.mark.parametrize("word", ["1", "1-", "-1-2", "1-2-3", "a-b", "1p2", "1–2", "²-1"])
+@for_each("word", ["1", "1-", "-1-2", "1-2-3", "a-b", "1p2", "1–2", "²-1"])
 def test_malformed_links_are_refused_with_their_line(word: str) -> None:
     with pytest.raises(UsageError) as caught:
         read_pharaoh(f"0-0\n0-1 {word}\n", "gold.txt")
     assert str(caught.value).startswith(f"gold.txt, line 2: {word!r} is not a link")
 
 
-@pytest.mark.parametrize("link", [(5, 0), (0, 4), (-1, 0), (0, -1)])
+@for_each("link", [(5, 0), (0, 4), (-1, 0), (0, -1)])
 def test_links_outside_the_sentence_are_refused(link: tuple[int, int]) -> None:
     with pytest.raises(UsageError, match=f"Link {link[0]}-{link[1]} of sentence 1 is outside"):
         link_tensor([[(0, 0)], [link]], OUT, INP)

@@ -26,6 +26,7 @@ from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoders import Recurrent
 from attnscope.models.seq2seq import Seq2Seq, Seq2SeqSpec
 from attnscope.models.trace import Trace
+from cases import for_each
 
 COPYING = SampledCopy(length=6, vocabulary=8)
 EXACT = {"rtol": 0, "atol": 1e-12}
@@ -119,7 +120,7 @@ def test_the_scale_of_the_logits_is_found() -> None:
     assert logit_scale(with_site(trace, logits=masked)) == pytest.approx(1, abs=1e-12)
 
 
-@pytest.mark.parametrize("change", [torch.tanh, torch.neg, lambda logits: logits + 0.1])
+@for_each("change", [torch.tanh, torch.neg, lambda logits: logits + 0.1])
 def test_logits_that_are_no_multiple_of_the_product_are_refused(change) -> None:
     trace = trace_of(translator())
     with pytest.raises(MissingCapability, match="Logits at 'cross' are not a multiple of q·k"):

@@ -16,6 +16,7 @@ from attnscope.analysis.kendall import kendall_tau_b
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.errors import UsageError
 from attnscope.scores.score import Score
+from cases import for_each
 
 BATCH = collate([Example(0, [1, 2, 3, 4], [0, 0], [1, 2]), Example(1, [1, 2, 3], [0], [1])])
 
@@ -59,8 +60,8 @@ def uneven(seed: int) -> Score:
     return Score(f"score {seed}", values.round(decimals=2), batch.input_mask, batch)
 
 
-@pytest.mark.parametrize("cells", [1, 100, 2**20])
-@pytest.mark.parametrize("metric", [top_share_agreement, kendall_tau_b])
+@for_each("cells", [1, 100, 2**20])
+@for_each("metric", [top_share_agreement, kendall_tau_b])
 def test_every_word_has_the_agreement_it_has_alone_however_examples_are_grouped(
     metric: comparison.Metric, cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 
-import pytest
-
 from attnscope.analysis.contextual import first_exceeding
+from cases import for_each
 
 CURVE = {0: 0.10, 10: 0.30, 50: 0.20, 100: 0.60, 250: 0.40}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("level", "expected"),
     [
         (0.05, 0),  # step 0 is an answer like any other (20 Newsgroups in the paper)

@@ -27,6 +27,7 @@ from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoders import Recurrent
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.models.trace import Trace
+from cases import for_each
 
 COPYING = SampledCopy(length=6, vocabulary=8)
 EXACT = {"rtol": 0, "atol": 1e-12}
@@ -141,7 +142,7 @@ def test_streamed_equals_stored(cuts: list[int], backwards: bool) -> None:
     assert_same(components_of(*batches[:: -1 if backwards else 1]), components_of(side))
 
 
-@pytest.mark.parametrize("junk", [torch.nan, torch.inf, 1e9])
+@for_each("junk", [torch.nan, torch.inf, 1e9])
 def test_padding_never_changes_a_component(junk: float) -> None:
     side = made_up_side()
     states = side.states.masked_fill(~side.mask[..., None], junk)

@@ -23,6 +23,7 @@ from attnscope.analysis.intervals import (
     sentence_interval,
     sentence_ratio_interval,
 )
+from cases import for_each
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -185,7 +186,7 @@ def test_an_independent_difference_has_the_normal_width():
     assert (found.value, found.n) == (pytest.approx(a.mean() - b.mean()), 900)
 
 
-@pytest.mark.parametrize("n", [1, 5, 20])
+@for_each("n", [1, 5, 20])
 def test_rates_of_none_and_all_have_clopper_and_pearsons_closed_form(n):
     none, every = rate_interval(0, n), rate_interval(n, n)
     assert (none.value, none.low, every.value, every.high) == (0.0, 0.0, 1.0, 1.0)

@@ -13,6 +13,7 @@ from scipy.stats import kendalltau
 
 from attnscope.analysis import kendall
 from attnscope.analysis.kendall import kendall_tau_b
+from cases import for_each
 
 values = st.one_of(
     st.sampled_from([-math.inf, -2.0, -0.0, 0.0, 1.0, 3.0, math.inf]),
@@ -44,8 +45,8 @@ def test_tau_is_that_of_scipy(rows, dtype):
     np.testing.assert_allclose(tau(*rows, dtype=dtype), scipy_tau(*rows), atol=1e-12)
 
 
-@pytest.mark.parametrize("length", [50, 127, 128, 300])
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+@for_each("length", [50, 127, 128, 300])
+@for_each("dtype", [torch.bfloat16, torch.float32, torch.float64])
 def test_batches_with_holes_in_the_mask_are_those_of_scipy(length, dtype):
     generator = torch.Generator().manual_seed(length)
     u, v = torch.randint(length // 3, (2, 6, 2, length), generator=generator).to(dtype)
@@ -115,8 +116,8 @@ def test_a_gpu_gives_the_same_bits():
     assert torch.equal(on_gpu.cpu(), kendall_tau_b(u, v, mask))
 
 
-@pytest.mark.parametrize("length", [2, 50, 130])
-@pytest.mark.parametrize("levels", [3, 1000])
+@for_each("length", [2, 50, 130])
+@for_each("levels", [3, 1000])
 def test_pairs_compared_are_those_counted_by_sorting(length, levels):
     generator = torch.Generator().manual_seed(length)
     u, v = torch.randint(levels, (2, 9, length), generator=generator).double()
@@ -127,7 +128,7 @@ def test_pairs_compared_are_those_counted_by_sorting(length, levels):
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("length", [50, 512, 513])
+@for_each("length", [50, 512, 513])
 def test_tau_of_a_gpu_is_that_of_the_cpu(length):
     generator = torch.Generator().manual_seed(length)
     u, v = torch.randint(length // 3, (2, 40, 2, length), generator=generator).double()

@@ -21,6 +21,7 @@ from attnscope.data.rationales import Annotated
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.saliency import Saliency
+from cases import for_each
 
 # Few levels, so that ties are common; a position is value, marked, and a word or not.
 POSITIONS = st.lists(
@@ -78,7 +79,7 @@ def test_a_score_that_is_the_same_everywhere_is_exactly_at_chance(documents):
     torch.testing.assert_close(average_precision(flat, marks, words), prevalence(marks, words))
 
 
-@pytest.mark.parametrize(("marked", "count"), [(1, 1), (1, 5), (2, 5), (4, 5), (5, 5), (3, 6)])
+@for_each(("marked", "count"), [(1, 1), (1, 5), (2, 5), (4, 5), (5, 5), (3, 6)])
 def test_chance_is_the_mean_over_all_orders(marked, count):
     marks = torch.arange(count) < marked
     orders = torch.tensor(list(permutations(range(count))), dtype=torch.float64)

@@ -32,6 +32,7 @@ from attnscope.analysis.streaming import cell_means
 from attnscope.data.batch import Example, collate, prefix_mask
 from attnscope.data.escan import ExtendedScan
 from attnscope.models.trace import Site
+from cases import for_each
 
 EXACT = {"rtol": 0, "atol": 1e-12}
 
@@ -86,7 +87,7 @@ def test_a_direction_below_rounding_is_no_direction() -> None:
     assert orthogonality(parts).below.item() == 1
 
 
-@pytest.mark.parametrize("measure", [delta_share, input_delta_size, orthogonality])
+@for_each("measure", [delta_share, input_delta_size, orthogonality])
 def test_batching_and_padding_change_no_measure(measure) -> None:
     side = made_up_side()
     found = components_of(side)

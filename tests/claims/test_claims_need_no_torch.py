@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
+from cases import for_each
 
 MODULES = ["claims.table", "claims.verdicts", "claims.published", "analysis.intervals"]
 
 
-@pytest.mark.parametrize("module", MODULES)
+@for_each("module", MODULES)
 def test_importing_the_claims_loads_no_torch(module):
     code = f"import sys, attnscope.{module}; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -33,6 +33,7 @@ from attnscope.claims.decide import (
     share_of,
     stays_within,
 )
+from cases import for_each
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
 
@@ -46,7 +47,7 @@ def interval(low, high, value=None):
 UNKNOWN = interval(math.nan, math.nan, 0.0)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("difference", "ratio", "expected"),
     [
         (interval(0.1, 0.3), None, HOLDS),
@@ -65,7 +66,7 @@ def test_much_greater_needs_the_difference_and_the_ratio(difference, ratio, expe
     assert much_greater(difference, ratio) is expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rule", "found", "expected"),
     [
         (reaches, interval(0.9, 1.0), HOLDS),  # the bound itself is enough
@@ -88,7 +89,7 @@ def test_a_rule_with_a_bound_of_nine_tenths(rule, found, expected):
     assert rule(found, 0.9) is expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("difference", "expected"),
     [
         (interval(-0.5, 0.5), HOLDS),
@@ -137,9 +138,7 @@ def test_all_any_and_shares():
     assert all_of([]) is any_of([]) is share_of([], 0.5) is UNDECIDED
 
 
-@pytest.mark.parametrize(
-    ("held", "of", "share"), [(7, 100, 0.07), (29, 100, 0.29), (2, 3, 2 / 3), (16, 20, 0.8)]
-)
+@for_each(("held", "of", "share"), [(7, 100, 0.07), (29, 100, 0.29), (2, 3, 2 / 3), (16, 20, 0.8)])
 def test_a_share_is_met_exactly_despite_floating_point(held, of, share):
     assert share_of([HOLDS] * held + [FAILS] * (of - held), share) is HOLDS
     assert share_of([HOLDS] * (held - 1) + [FAILS] * (of - held + 1), share) is FAILS
@@ -183,7 +182,7 @@ def test_log_rank_is_the_sum_of_its_tables_with_censored_seeds_at_risk_to_the_en
     assert found.p == pytest.approx(stats.chi2.sf(z**2, 1))
 
 
-@pytest.mark.parametrize("sizes", [(3, 7), (20, 20), (1, 1), (0, 4)])
+@for_each("sizes", [(3, 7), (20, 20), (1, 1), (0, 4)])
 def test_log_rank_without_evidence_says_so(sizes):
     for step in (None, 50):
         a, b = ([step] * size for size in sizes)
@@ -223,7 +222,7 @@ def seeds(*steps):
 CONTROL = seeds(*[100] * 10, *[110] * 10)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("hard", "control", "expected"),
     [
         # 12 of 20 against 20 of 20, as the authors' code gives: Fisher.

@@ -12,6 +12,7 @@ from attnscope.claims.decide import Verdict, above, below, by_value, much_greate
 from attnscope.claims.pool import Decision, Pool
 from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs, Part
 from attnscope.runs.result import Measurement, Result
+from cases import for_each
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
 
@@ -140,7 +141,7 @@ def test_only_the_named_data_sets_decide() -> None:
     assert "mine" in decide(*rows, cells=cells).evidence
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("needs", "said"),
     [
         (Needs(datasets=2), "needs 2 data sets; there are 1"),
@@ -155,9 +156,7 @@ def test_a_claim_says_what_it_needs(needs: Needs, said: str) -> None:
     assert decision.evidence
 
 
-@pytest.mark.parametrize(
-    "needs", [Needs(datasets=2), Needs(seeds=5), Needs(each={"dataset": ("imdb",)})]
-)
+@for_each("needs", [Needs(datasets=2), Needs(seeds=5), Needs(each={"dataset": ("imdb",)})])
 def test_a_quick_run_shows_what_it_has(needs: Needs) -> None:
     assert decide(row("gain", 2), needs=needs, scale="quick").verdict is HOLDS
 

@@ -2,13 +2,12 @@
 
 import math
 
-import pytest
-
 from attnscope.analysis.intervals import Interval
 from attnscope.claims.wording import formatted, sentence
+from cases import for_each
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("interval", "words"),
     [
         (Interval(0.4127, 0.3618, 0.4591, 300), "0.413 (0.362 to 0.459)"),

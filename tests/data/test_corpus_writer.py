@@ -15,6 +15,7 @@ from attnscope.data.corpus_writer import write_corpus
 from attnscope.data.folder import CorpusError, CorpusFolder, Pair
 from attnscope.data.known import definition
 from attnscope.errors import UsageError
+from cases import for_each
 
 WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=12).filter(
     lambda text: text.strip() != ""
@@ -69,7 +70,7 @@ def test_the_same_rows_give_the_same_bytes_and_the_parts_do_not_depend_on_other_
     assert {row.text for row in fewer.labelled("val")} == held_out & {t for t, _ in ROWS[:150]}
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.8])
+@for_each("share", [0.1, 0.5, 0.8])
 def test_the_share_of_validation_texts_is_near_what_was_asked_for(tmp_path: Path, share: float):
     rows = [(f"text {n}", n % 2) for n in range(2000)]
     folder = CorpusFolder.open(write_corpus(tmp_path / "mine", rows, validation=share))
@@ -86,7 +87,7 @@ def test_labels_keep_a_given_order_and_numbers_go_by_their_value(tmp_path: Path)
     assert CorpusFolder.open(numbers).labels == ("9", "10")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("row", "says"),
     [
         (("a",), "not a pair of two columns"),
@@ -123,7 +124,7 @@ def test_an_unknown_label_is_one_sentence_with_the_nearest(tmp_path: Path):
         write_corpus(tmp_path / "mine", ROWS, labels=["bad", "goods"])
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rows", "options", "says"),
     [
         ([], {}, "no rows"),

@@ -16,6 +16,7 @@ from attnscope.data.batch import Batch
 from attnscope.data.escan import SEPARATOR, VERBS, ExtendedScan, escan_phrases, scan_commands
 from attnscope.data.source import Source
 from attnscope.errors import UsageError
+from cases import for_each
 
 TASKS = [
     ExtendedScan(),
@@ -26,7 +27,7 @@ TASKS = [
     ExtendedScan(longest_output=16),
 ]
 NAMES = ["usual", "short", "shape", "marked", "short inputs", "one output length"]
-every = pytest.mark.parametrize("task", TASKS, ids=NAMES)
+every = for_each("task", TASKS, ids=NAMES)
 LEVEL = 0.01  # A chi-square test with a fixed seed passes always or never.
 
 
@@ -62,7 +63,7 @@ def interpret(words):
     return done
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("command", "outputs", "gold"),
     [
         ("run", "RUN", [0]),

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from attnscope.data.folder import Aligned, CorpusError, CorpusFolder, LabelledRecord, Pair
+from cases import for_each
 
 TEXTS = ["a fine film", "dull , dull", "Straße ’t — ok", "not bad at all", "I slept", "wow"]
 LABELS = [1, 0, 1, 1, 0, 1]
@@ -219,7 +220,7 @@ def test_more_than_thirty_kinds_of_damage_are_tried():
     assert len(kinds | set(FILE_DAMAGES) | set(META_DAMAGES)) > 60
 
 
-@pytest.mark.parametrize("damage", line_damages(), ids=lambda d: f"{d.form}-{d.file}-{d.name}")
+@for_each("damage", line_damages(), ids=lambda d: f"{d.form}-{d.file}-{d.name}")
 @settings(max_examples=8)
 @given(place=st.integers(0, 5), packed=st.booleans(), ends=st.sampled_from([b"\n", b"\r\n"]))
 def test_a_damaged_line_is_named_and_a_harmless_change_changes_nothing(
@@ -268,8 +269,8 @@ FILE_DAMAGES: dict[str, Callable[[bytes], bytes | None]] = {
 }
 
 
-@pytest.mark.parametrize("form", SOUND)
-@pytest.mark.parametrize("name", FILE_DAMAGES)
+@for_each("form", SOUND)
+@for_each("name", FILE_DAMAGES)
 def test_a_damaged_file_is_named(form: str, name: str):
     for file in SOUND[form]:
         with corpus(form, packed=True) as folder:
@@ -305,8 +306,8 @@ META_DAMAGES: dict[str, bytes | None] = {
 }
 
 
-@pytest.mark.parametrize("form", SOUND)
-@pytest.mark.parametrize("name", META_DAMAGES)
+@for_each("form", SOUND)
+@for_each("name", META_DAMAGES)
 def test_a_damaged_meta_json_is_named(form: str, name: str):
     with corpus(form, packed=False) as folder:
         content = META_DAMAGES[name]
@@ -341,11 +342,11 @@ def test_bytes_changed_at_random_are_read_or_told_in_one_sentence(form, packed, 
         assert not refused or str(folder) in refused
 
 
-@pytest.mark.parametrize("form", SOUND)
-@pytest.mark.parametrize("packed", [True, False])
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-@pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
-@pytest.mark.parametrize("last", [True, False])
+@for_each("form", SOUND)
+@for_each("packed", [True, False])
+@for_each("mark", [b"", b"\xef\xbb\xbf"])
+@for_each("ends", [b"\n", b"\r\n"])
+@for_each("last", [True, False])
 def test_line_ends_and_byte_order_marks_change_nothing(form, packed, mark, ends, last):
     with corpus(form, packed) as folder:
         for name, lines in SOUND[form].items():

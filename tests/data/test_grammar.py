@@ -22,6 +22,7 @@ from attnscope.data.grammar import (
     translation_corpus,
     translation_examples,
 )
+from cases import for_each
 
 DIGEST = """
 from hashlib import sha256
@@ -221,7 +222,7 @@ def shape(words: tuple[str, ...]) -> str:
     return " ".join(classes.get(word, word) for word in words)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("german", "english", "links"),
     [
         # the participle stands last
@@ -285,7 +286,7 @@ def test_articles_and_adjectives_agree_with_the_noun() -> None:
         assert seen[gender] <= declined | bare
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("pattern", "articles"),
     [
         (r"^(\w+) (?:Mann|Lehrer) ", {"der", "ein"}),

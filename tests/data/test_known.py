@@ -22,6 +22,7 @@ from attnscope.data.known import (
 )
 from attnscope.data.tokens import TOKENISERS
 from attnscope.errors import UsageError
+from cases import for_each
 
 needs_corpora = pytest.mark.skipif(
     not os.environ.get("ATTNSCOPE_DATA"), reason="needs ATTNSCOPE_DATA: real corpora"
@@ -118,7 +119,7 @@ def test_the_data_folder_comes_before_the_cache(places: Path):
     assert locate(definition("imdb")).path == given
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "way"),
     [
         ("sst", r"or run `attnscope data fetch sst`\.$"),

@@ -13,6 +13,7 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from attnscope.data.randomness import counter_uniform, generator, seed_of, seeded
+from cases import for_each
 
 GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, SplitMix64's increment
 counters = st.integers(0, 2**62)
@@ -72,7 +73,7 @@ def test_counter_numbers_are_the_same_on_every_device(device):
         assert drawn[example].tolist() == expected
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2**40])
+@for_each("seed", [0, 1, 2**40])
 def test_counter_numbers_are_uniform_on_zero_to_one(seed):
     drawn = counter_uniform(seed, torch.arange(200)[:, None], torch.arange(100)).flatten().numpy()
     assert drawn.min() >= 0

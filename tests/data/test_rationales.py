@@ -16,6 +16,7 @@ from attnscope.data.rationales import annotated, label_words, marked_tokens
 from attnscope.data.text import open_text
 from attnscope.data.tokens import TOKENISERS
 from attnscope.errors import UsageError
+from cases import for_each
 
 REAL = pytest.mark.skipif(
     not os.environ.get("ATTNSCOPE_DATA"), reason="needs ATTNSCOPE_DATA: real corpora"
@@ -65,7 +66,7 @@ def test_a_tokeniser_that_reaches_over_blanks_is_one_sentence():
         marked_tokens(record("a b", (0, 1)), lambda text: [text])
 
 
-@pytest.mark.parametrize("split", ["train", "val", "test"])
+@for_each("split", ["train", "val", "test"])
 def test_positions_of_a_batch_know_whether_they_are_marked(tmp_path, split):
     text = source(tmp_path / "reviews")
     found = annotated(text, split)
@@ -100,7 +101,7 @@ def test_rationales_do_not_change_what_a_unit_is_trained_on(tmp_path):
     assert plain.digest == source(tmp_path / "marked").digest
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("spans", "said"),
     [
         ("0-2", "rationales is not a list of"),
@@ -118,9 +119,7 @@ def test_malformed_rationales_are_one_sentence_that_names_file_and_line(tmp_path
 
 
 @REAL
-@pytest.mark.parametrize(
-    ("split", "share", "unmarked"), [("train", 8.6, 1), ("val", 6.5, 0), ("test", 30.3, 0)]
-)
+@for_each(("split", "share", "unmarked"), [("train", 8.6, 1), ("val", 6.5, 0), ("test", 30.3, 0)])
 def test_the_annotated_reviews_are_marked_as_densely_as_their_readme_says(split, share, unmarked):
     texts = CorpusFolder.open(Path(os.environ["ATTNSCOPE_DATA"]) / "movies_rationales")
     marks = [marked_tokens(text, str.split) for text in texts.labelled(split)]

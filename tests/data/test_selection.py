@@ -15,6 +15,7 @@ from attnscope.data.known import CorpusDefinition, CorpusPart, definition, defin
 from attnscope.data.selection import check, select
 from attnscope.data.tokens import TOKENISERS
 from attnscope.errors import UsageError
+from cases import for_each
 
 needs_corpora = pytest.mark.skipif(
     not os.environ.get("ATTNSCOPE_DATA"), reason="needs ATTNSCOPE_DATA: real corpora"
@@ -267,7 +268,7 @@ REAL = {
 
 
 @needs_corpora
-@pytest.mark.parametrize("name", REAL)
+@for_each("name", REAL)
 def test_the_papers_corpora_have_the_papers_sizes(name: str):
     chosen = select(definitions()[name], str.split)
     assert (len(chosen.train), len(chosen.val)) == REAL[name]

@@ -12,6 +12,7 @@ from attnscope.data.batch import Batch
 from attnscope.data.sequence_tasks import OneToOne, Reversed, SequenceTask, Sorting
 from attnscope.data.source import Source
 from attnscope.errors import UsageError
+from cases import for_each
 
 REPEATED = Sorting(drawn="repeated", letters=5, shortest=10, longest=15)
 TASKS: list[SequenceTask] = [
@@ -22,7 +23,7 @@ TASKS: list[SequenceTask] = [
     Sorting(),
     REPEATED,
 ]
-every = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.dataset)
+every = for_each("task", TASKS, ids=lambda task: task.dataset)
 LEVEL = 0.01  # A chi-square test with a fixed seed passes always or never.
 
 
@@ -171,7 +172,7 @@ def test_a_generated_task_reads_no_sentence(task):
         task.encode("some words")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("task", "settings", "reason"),
     [
         (OneToOne, {"words": 1}, "greater than or equal to 2"),

@@ -25,14 +25,15 @@ from attnscope.data.tasks import (
     SampledCopy,
 )
 from attnscope.errors import UsageError
+from cases import for_each
 
 PERMUTATIONS, SAMPLED, MIXTURE = PermutationCopy(), SampledCopy(), MixtureCopy()
 CONTROL = SampledCopy(vocabulary=80)
 REORDERED, KEYWORD = ReorderedCopy(), KeywordTask()
 COPYING = [PERMUTATIONS, SAMPLED, CONTROL, MIXTURE, REORDERED]
 TASKS: list[GeneratedTask] = [*COPYING, KEYWORD]
-copying = pytest.mark.parametrize("task", COPYING, ids=lambda task: task.dataset)
-every = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.dataset)
+copying = for_each("task", COPYING, ids=lambda task: task.dataset)
+every = for_each("task", TASKS, ids=lambda task: task.dataset)
 
 # A chi-square test with a fixed seed either passes always or never; this is how sure it is.
 LEVEL = 0.01
@@ -76,7 +77,7 @@ def test_every_permutation_is_as_likely_as_every_other(length):
     assert stats.chisquare(counts).pvalue > LEVEL
 
 
-@pytest.mark.parametrize(("task", "types"), [(SAMPLED, 60), (CONTROL, 80), (REORDERED, 60)])
+@for_each(("task", "types"), [(SAMPLED, 60), (CONTROL, 80), (REORDERED, 60)])
 def test_sampled_words_are_distinct_and_cover_all_types(task, types):
     words = many(task).inputs[:, :-1]
     assert words.shape == (4000, 40)
@@ -84,8 +85,8 @@ def test_sampled_words_are_distinct_and_cover_all_types(task, types):
     assert words.unique().equal(torch.arange(types))
 
 
-@pytest.mark.parametrize(("task", "types"), [(SAMPLED, 60), (CONTROL, 80), (REORDERED, 60)])
-@pytest.mark.parametrize("place", [0, 20, 39])
+@for_each(("task", "types"), [(SAMPLED, 60), (CONTROL, 80), (REORDERED, 60)])
+@for_each("place", [0, 20, 39])
 def test_sampled_words_are_uniform_at_every_position(task, types, place):
     assert uniform(many(task).inputs[:, place], types)
 
@@ -120,7 +121,7 @@ def test_eos_ends_input_and_target_and_sos_starts_the_decoders_input(task):
     assert (batch.target_lengths == 41).all()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("task", "types"),
     [(PERMUTATIONS, 40), (SAMPLED, 60), (CONTROL, 80), (MIXTURE, 80), (REORDERED, 60)],
 )
@@ -136,7 +137,7 @@ def test_gold_points_at_the_copied_word_at_every_position(task):
     assert batch.inputs.gather(1, batch.gold).equal(batch.targets)
 
 
-@pytest.mark.parametrize("task", [PERMUTATIONS, SAMPLED, CONTROL, MIXTURE])
+@for_each("task", [PERMUTATIONS, SAMPLED, CONTROL, MIXTURE])
 def test_plain_copies_keep_the_order_of_the_words(task):
     batch = many(task, 50)
     assert batch.targets.equal(batch.inputs)
@@ -259,7 +260,7 @@ def test_batches_are_the_same_in_every_process(hash_seed):
     assert found.stdout.strip() == digest(configurations)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("task", "settings"),
     [
         (PermutationCopy, {"length": 0}),

@@ -18,6 +18,7 @@ from attnscope.data.folder import CorpusFolder
 from attnscope.data.source import Source
 from attnscope.data.text import LabelledText, ParallelText, open_text
 from attnscope.errors import UsageError
+from cases import for_each
 
 NOUNS = ("film", "plot", "cast", "music", "ending", "joke", "scene", "title", "poster")
 KINDS = {"good": ("fine", "lovely", "superb"), "bad": ("dull", "awful", "boring")}
@@ -183,7 +184,7 @@ def test_pieces_are_learned_from_both_sides_of_the_training_part_alone(tmp_path:
 # Lengths.
 
 
-@pytest.mark.parametrize("longest", [5, 9, 1000])
+@for_each("longest", [5, 9, 1000])
 def test_longer_texts_are_left_out_and_counted(folders: dict[str, Path], longest: int) -> None:
     source = labelled(folders, max_length=longest)
     folder = CorpusFolder.open(folders["reviews"])
@@ -351,8 +352,8 @@ def test_there_are_no_other_splits(folders: dict[str, Path]) -> None:
         labelled(folders).evaluation_batch(3, "test")
 
 
-@pytest.mark.parametrize("settings", [{}, {"max_length": 12}])
-@pytest.mark.parametrize("split", ["val", "train"])
+@for_each("settings", [{}, {"max_length": 12}])
+@for_each("split", ["val", "train"])
 def test_references_are_the_targets_as_they_stand_in_the_files(
     folders: dict[str, Path], split: str, settings: dict[str, Any]
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from attnscope.data.tokens import CLEANING, SPECIALS, TOKENISERS, UNKNOWN
+from cases import for_each
 
 
 def test_the_specials_are_those_of_the_authors_code_in_its_order() -> None:
@@ -12,7 +13,7 @@ def test_the_specials_are_those_of_the_authors_code_in_its_order() -> None:
     assert UNKNOWN == "<unk>"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("It ISN'T bad, it's great!!", ["it", "isn't", "bad", "it's", "great"]),

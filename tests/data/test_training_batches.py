@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 
 from attnscope.data.corpus import GrammarSentiment, training_batches
+from cases import for_each
 
 
-@pytest.mark.parametrize("positions", [5, 200, 10**9])
+@for_each("positions", [5, 200, 10**9])
 def test_every_training_example_is_in_a_pass_once_and_no_batch_is_too_large(positions):
     source = GrammarSentiment()
     batches = training_batches(source, positions)

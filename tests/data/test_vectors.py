@@ -15,6 +15,7 @@ from hypothesis.extra.numpy import arrays
 
 from attnscope.data.vectors import digest_of_vectors, find_vectors, read_vectors
 from attnscope.errors import AttnscopeError, UsageError
+from cases import for_each
 
 TEXT = "the 0.5 -1 2e-3\nCat 1 2 3\n, 0 0 0\n"
 EXPECTED = np.array([[0.5, -1, 2e-3], [1, 2, 3], [0, 0, 0]], dtype=np.float32)
@@ -35,7 +36,7 @@ def folder(path, words="the\nCat\n,\n", array=HALVES):
     return path
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "content"),
     [
         ("glove.txt", TEXT.encode()),
@@ -99,7 +100,7 @@ def test_of_a_repeated_word_the_first_vector_is_kept_and_said_so(tmp_path):
     assert vectors.array[:, 0].tolist() == [1, 2, 5]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("content", "message"),
     [
         (b"a 1 2\nb 1\n", "line 2: a word and 2 numbers expected here, not 2 columns"),
@@ -130,7 +131,7 @@ def test_damaged_text_is_one_sentence_with_file_and_line(tmp_path, content, mess
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "reason"),
     [
         ("a 1_000 2\n", "'1_000' is not a number"),
@@ -149,7 +150,7 @@ def test_numbers_that_python_alone_would_read_are_refused(tmp_path, text, reason
         read_vectors(tmp_path / "v.txt")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "content",
     [
         TEXT.encode(),
@@ -166,7 +167,7 @@ def test_a_damaged_archive_is_one_sentence(tmp_path, content):
         read_vectors(tmp_path / "v.txt.gz")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "message"),
     [
         ({"words": "the\nCat\n"}, r"shape \(3, 3\): .*words.txt.gz asks for 2 rows"),

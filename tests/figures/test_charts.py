@@ -23,6 +23,7 @@ from attnscope.figures.charts import (
 )
 from attnscope.figures.palette import POSITIONS, ROLES
 from attnscope.figures.save import save
+from cases import for_each
 
 STEPS = Axis("training step")
 ACCURACY = Axis("accuracy", domain=(0, 1))
@@ -104,7 +105,7 @@ def agreements():
     return dots_with_intervals(rows, Axis("agreement (%)"), label="name")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("chart", "expected"),
     [
         (accuracy_curves, {"training step", "accuracy", "control", "hard"}),
@@ -129,7 +130,7 @@ def test_a_later_group_lies_on_top(draw):
     ] * 2
 
 
-@pytest.mark.parametrize("labels", ["direct", "legend", "none"])
+@for_each("labels", ["direct", "legend", "none"])
 def test_groups_are_named_where_it_was_asked(draw, labels):
     named = {"control", "hard"} & set(texts(draw(accuracy_curves(labels=labels))))
     assert named == (set() if labels == "none" else {"control", "hard"})
@@ -223,7 +224,7 @@ def test_only_known_intervals_and_published_values_are_drawn(draw):
     assert len(marks(svg, "point")) == 1
 
 
-@pytest.mark.parametrize("array", [np.asarray, torch.tensor, list])
+@for_each("array", [np.asarray, torch.tensor, list])
 def test_a_heat_map_has_one_cell_for_each_value(draw, array):
     svg = draw(word_map(array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])))
     assert len(marks(svg, "rect mark")) == 6
@@ -240,7 +241,7 @@ def test_a_repeated_token_keeps_a_place_of_its_own(draw):
     assert len(marks(svg, "rect mark")) == 3
 
 
-@pytest.mark.parametrize("value", [0.0, 0.25, 7.0])
+@for_each("value", [0.0, 0.25, 7.0])
 def test_a_constant_matrix_has_one_colour(draw, value):
     svg = draw(word_map([[value] * 4] * 4))
     assert len({cell.get("fill") for cell in marks(svg, "rect mark")}) == 1

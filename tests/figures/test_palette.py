@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from attnscope.figures import palette
+from cases import for_each
 
 # Machado, Oliveira and Fernandes (2009), "A physiologically-based model for simulation of color
 # vision deficiency", severity 1.0, applied to linear RGB.
@@ -49,8 +50,8 @@ def lab(colour: str, vision: str) -> np.ndarray:
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
 
-@pytest.mark.parametrize("vision", VISIONS)
-@pytest.mark.parametrize("colours", [ALL, palette.ON_DARK], ids=["on white", "on dark"])
+@for_each("vision", VISIONS)
+@for_each("colours", [ALL, palette.ON_DARK], ids=["on white", "on dark"])
 def test_every_two_colours_differ_in_every_vision(colours, vision):
     # A difference of 2.3 is just noticeable on large patches; thin lines need several times that.
     apart = {
@@ -61,7 +62,7 @@ def test_every_two_colours_differ_in_every_vision(colours, vision):
     assert apart[nearest] >= 15, nearest
 
 
-@pytest.mark.parametrize("vision", VISIONS)
+@for_each("vision", VISIONS)
 def test_words_and_sides_differ_from_each_other_in_every_vision(vision):
     shown = palette.WORDS | palette.SIDES
     for one, other in combinations(shown, 2):
@@ -77,12 +78,12 @@ def test_a_colour_has_one_meaning():
     assert all(ALL[name] == ALL[other] for name, other in shared.items())
 
 
-@pytest.mark.parametrize("colour", sorted(WIDER))
+@for_each("colour", sorted(WIDER))
 def test_lines_stand_out_from_white_paper(colour):
     assert 1.05 / (palette.luminance(colour) + 0.05) > 2.2
 
 
-@pytest.mark.parametrize("colour", sorted(set(palette.ON_DARK.values())))
+@for_each("colour", sorted(set(palette.ON_DARK.values())))
 def test_colours_stand_out_from_a_dark_page(colour):
     page = palette.luminance("#131418")  # of the report
     assert (palette.luminance(colour) + 0.05) / (page + 0.05) >= 3
@@ -105,7 +106,7 @@ def test_the_nine_terms_of_a_logit_share_a_colour_and_a_strangers_score_is_grey(
     assert palette.score_colours("frobnication")[0] == palette.NEUTRAL
 
 
-@pytest.mark.parametrize("colour", sorted({*ALL.values(), "#FFFF00", "#FFFFFF"}))
+@for_each("colour", sorted({*ALL.values(), "#FFFF00", "#FFFFFF"}))
 def test_text_in_a_colour_meets_the_contrast_of_wcag(colour):
     assert 1.05 / (palette.luminance(palette.ink(colour)) + 0.05) >= 4.5
 
@@ -120,7 +121,7 @@ def test_luminance_of_black_white_and_primaries_is_that_of_the_standard():
         assert palette.luminance(colour) == pytest.approx(value)
 
 
-@pytest.mark.parametrize("vision", VISIONS)
+@for_each("vision", VISIONS)
 def test_heat_maps_darken_steadily_in_every_vision(vision):
     lightness = [lab(colour, vision)[0] for colour in palette.SEQUENTIAL]
     steps = -np.diff(lightness)

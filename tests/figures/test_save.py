@@ -10,6 +10,7 @@ import pytest
 
 from attnscope.figures.charts import heatmap
 from attnscope.figures.save import figures_available, save
+from cases import for_each
 
 
 def figure(value=1.0):
@@ -35,8 +36,8 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path):
     assert first == second
 
 
-@pytest.mark.parametrize("survivors", [0, 1])
-@pytest.mark.parametrize("reason", [KeyboardInterrupt, OSError])
+@for_each("survivors", [0, 1])
+@for_each("reason", [KeyboardInterrupt, OSError])
 def test_interrupted_saving_leaves_no_partial_file(tmp_path, monkeypatch, survivors, reason):
     old = {path.name: path.read_bytes() for path in save(figure(1.0), tmp_path, "fig")}
     new = {path.name: path.read_bytes() for path in save(figure(0.0), tmp_path / "new", "fig")}
@@ -74,7 +75,7 @@ def test_figures_are_available_where_the_libraries_are():
     assert figures_available() is None
 
 
-@pytest.mark.parametrize("missing", [{"altair"}, {"vl_convert"}, {"altair", "vl_convert"}])
+@for_each("missing", [{"altair"}, {"vl_convert"}, {"altair", "vl_convert"}])
 def test_a_missing_library_is_one_sentence_that_names_it(monkeypatch, missing):
     find = importlib.util.find_spec
     monkeypatch.setattr(

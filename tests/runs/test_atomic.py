@@ -11,6 +11,7 @@ import pytest
 from attnscope.errors import DamagedFile, WorkspaceError
 from attnscope.runs import atomic
 from attnscope.runs.atomic import read_json, read_rows, write_bytes, write_json, write_rows
+from cases import for_each
 
 OLD, NEW = b"old content\n", b"new content, longer than the old one\n"
 MOMENTS = ("open", "write", "flush", "fsync", "replace", "after replace")
@@ -158,7 +159,7 @@ def other_kinds(folder):
     return kinds
 
 
-@pytest.mark.parametrize("kind", ["folder", "fifo", "link", "dangling", "socket"])
+@for_each("kind", ["folder", "fifo", "link", "dangling", "socket"])
 def test_only_regular_files_and_new_names_are_written(tmp_path, kind):
     path = other_kinds(tmp_path)[kind]
     before = os.lstat(path)
@@ -170,7 +171,7 @@ def test_only_regular_files_and_new_names_are_written(tmp_path, kind):
     assert not (tmp_path / "nowhere").exists()
 
 
-@pytest.mark.parametrize("kind", ["folder", "fifo", "dangling", "socket"])
+@for_each("kind", ["folder", "fifo", "dangling", "socket"])
 def test_only_regular_files_are_read(tmp_path, kind):
     path = other_kinds(tmp_path)[kind]
     with pytest.raises(WorkspaceError, match=str(path)):
@@ -211,7 +212,7 @@ def test_nan_is_never_written_as_json(tmp_path):
         assert not (tmp_path / "file").exists()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "reason"),
     [
         ("NaN", "NaN is not a number"),

@@ -15,6 +15,7 @@ from attnscope.runs.measures import (
     read_measures,
 )
 from attnscope.runs.result import Matrix, Measurement
+from cases import for_each
 
 TABLE = {
     "gap": Measure("How far apart.", axes=("model", "step")),
@@ -31,7 +32,7 @@ def test_declared_names_and_some_of_their_axes_are_allowed():
     check_declared(TABLE, [row("gap"), row("gap", model="own"), row("A(alpha, beta)"), picture], "")
 
 
-@pytest.mark.parametrize("name", ["gpa", "A", "A(alpha,delta)", "gap(alpha)"])
+@for_each("name", ["gpa", "A", "A(alpha,delta)", "gap(alpha)"])
 def test_another_name_is_an_error_that_shows_the_nearest(name):
     with pytest.raises(UsageError, match=re.escape(f"own/one measured {name!r}")):
         check_declared(TABLE, [row(name)], "own/one")

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from attnscope.errors import UsageError, WorkspaceError
 from attnscope.runs.result import Curve, Matrix, Measurement, Plane, Point, Result, read_result
+from cases import for_each
 
 
 @dataclass
@@ -93,7 +94,7 @@ def test_rows_and_columns_without_labels_are_numbered_from_1():
     assert (numbered.rows, numbered.columns) == ((1, 2), (1, 2, 3))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "wrong",
     [
         {"rows": ("a",)},
@@ -113,9 +114,7 @@ def test_a_point_without_a_place_is_refused():
         Plane(**{**dict(PLANE), "points": (("1", "encoder", NAN, 0.0),)})
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"x": (0,)}, {"n": (1,)}, {"low": (0.1,)}, {"axes": {"step": 3}}]
-)
+@for_each("wrong", [{"x": (0,)}, {"n": (1,)}, {"low": (0.1,)}, {"axes": {"step": 3}}])
 def test_a_curve_whose_parts_do_not_fit_is_refused(wrong):
     with pytest.raises(ValidationError):
         Curve(**{**dict(CURVE), **wrong})
@@ -152,7 +151,7 @@ def test_two_pictures_of_one_thing_are_refused():
         result(MATRIX, MATRIX)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("right", "wrong"),
     [
         ('"kind":"matrix"', '"kind":"cube"'),

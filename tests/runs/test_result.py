@@ -9,6 +9,7 @@ import pytest
 from attnscope.errors import WorkspaceError
 from attnscope.runs.environment import environment
 from attnscope.runs.result import Measurement, Result, measured, read_result, select
+from cases import for_each
 
 
 class Span:
@@ -60,7 +61,7 @@ def test_result_comes_back_as_it_was_written(tmp_path):
     assert read_result(tmp_path / "result.json") == result()
 
 
-@pytest.mark.parametrize("undefined", [float("nan"), float("inf"), float("-inf")])
+@for_each("undefined", [float("nan"), float("inf"), float("-inf")])
 def test_undefined_numbers_become_null(tmp_path, undefined):
     row = Measurement(name="x", dataset="d", value=undefined, low=undefined, high=undefined, n=0)
     result(row).write(tmp_path)
@@ -72,7 +73,7 @@ def test_zero_is_a_number():
     assert Measurement(name="x", dataset="d", value=0.0, n=1).value == 0.0
 
 
-@pytest.mark.parametrize(
+@for_each(
     "damage",
     [
         lambda content: content[: len(content) // 2],

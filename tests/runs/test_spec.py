@@ -26,6 +26,7 @@ from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.training.optimizer import Adam
 from attnscope.training.registry import read_unit
 from attnscope.training.unit import Training, Unit
+from cases import for_each
 
 
 class Kitchen(Settings):
@@ -196,7 +197,7 @@ def settings_of(unit):
     return [(path, value) for path, value in leaves(unit.config()) if not path.endswith(ends)]
 
 
-@pytest.mark.parametrize("path", [path for path, _ in settings_of(UNIT)])
+@for_each("path", [path for path, _ in settings_of(UNIT)])
 def test_changing_any_setting_changes_the_units_folder(path):
     value = dict(settings_of(UNIT))[path]
     other = OTHERS[path] if path in OTHERS else value + 1

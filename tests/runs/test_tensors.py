@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as arrays
 
 from attnscope.errors import DamagedFile
 from attnscope.runs.tensors import load_arrays, save_arrays
+from cases import for_each
 
 # One folder serves all examples of a property: each writes its file anew.
 one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -64,7 +65,7 @@ def test_array_of_no_dimension_keeps_its_shape(tmp_path):
     assert load_arrays(tmp_path / "file")[0]["step"].shape == ()
 
 
-@pytest.mark.parametrize("view", [np.transpose, lambda array: array[:, ::2], np.flip])
+@for_each("view", [np.transpose, lambda array: array[:, ::2], np.flip])
 def test_views_are_stored_as_they_read_not_as_they_lie(tmp_path, view):
     array = view(np.arange(12.0).reshape(3, 4))
     save_arrays(tmp_path / "file", {"array": array}, {})
@@ -92,7 +93,7 @@ def test_any_altered_byte_is_detected_and_the_file_named(tmp_path, data):
     assert altered(path, bytes(content))
 
 
-@pytest.mark.parametrize("flip", [0x01, ord(" ") ^ ord("\t"), 0x80])
+@for_each("flip", [0x01, ord(" ") ^ ord("\t"), 0x80])
 def test_an_altered_byte_is_detected_wherever_it_lies(tmp_path, flip):
     path = small_file(tmp_path)
     content = path.read_bytes()

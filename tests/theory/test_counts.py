@@ -16,6 +16,7 @@ from attnscope.theory.counts import (
     expected_sampled_table,
     standard_error,
 )
+from cases import for_each
 
 Sentences = list[tuple[list[int], list[int]]]
 INPUT_TYPES, OUTPUT_TYPES = 5, 4
@@ -87,13 +88,13 @@ def copied(words: Tensor, types: int) -> Tensor:
     return count_table(words, everywhere, words, everywhere, types, types)
 
 
-@pytest.mark.parametrize("task", TASKS)
+@for_each("task", TASKS)
 def test_expected_table_is_the_mean_over_every_possible_sentence(task: str) -> None:
     words, expected = TASKS[task]
     torch.testing.assert_close(copied(words, len(expected)) / len(words), expected)
 
 
-@pytest.mark.parametrize("task", TASKS)
+@for_each("task", TASKS)
 def test_appended_eos_is_the_last_type_of_every_sentence(task: str) -> None:
     words, expected = TASKS[task]
     types, length = len(expected), words.shape[1]
@@ -114,7 +115,7 @@ def test_control_is_informative_and_permutations_are_not() -> None:
     torch.testing.assert_close(expected_sampled_table(40, 40), expected_permutation_table(40))
 
 
-@pytest.mark.parametrize("task", TASKS)
+@for_each("task", TASKS)
 def test_standard_error_is_the_spread_over_sentences(task: str) -> None:
     words, expected = TASKS[task]
     tables = torch.stack([copied(row[None], len(expected)) for row in words])

@@ -19,6 +19,7 @@ from attnscope.theory import ibm1
 from attnscope.theory.counts import count_table
 from attnscope.theory.ibm1 import IbmModel1
 from attnscope.theory.initial_derivative import PaddedPairs, random_corpus
+from cases import for_each
 
 Corpus = Sequence[tuple[Sequence[str], Sequence[str]]]
 TOY: Corpus = [
@@ -97,8 +98,8 @@ def german_english() -> Encoded:
     return Encoded([(pair.source, pair.target) for pair in translation_corpus()["train"]])
 
 
-@pytest.mark.parametrize("corpus", [TOY, UNEVEN], ids=["toy", "uneven"])
-@pytest.mark.parametrize("steps", [1, 2, 4])
+@for_each("corpus", [TOY, UNEVEN], ids=["toy", "uneven"])
+@for_each("steps", [1, 2, 4])
 def test_em_equals_exact_arithmetic(corpus: Corpus, steps: int) -> None:
     encoded = Encoded(corpus)
     counts, translation = exact_em(corpus, steps)
@@ -125,7 +126,7 @@ def test_with_a_null_word_prepended_em_equals_that_of_nltk(steps: int) -> None:
         assert trained[word, output] == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@for_each("seed", range(5))
 def test_first_expected_counts_are_the_count_table_on_random_corpora(seed: int) -> None:
     pairs = random_corpus(torch.Generator().manual_seed(seed), 7, 9, pairs=50)
     counts = ibm1.expected_counts(ibm1.uniform_translation(7, 9), *pairs)
@@ -261,7 +262,7 @@ def test_model_on_pairs_that_meet_equals_em_on_the_dense_table(
     torch.testing.assert_close(model.pair_probability(pairs), expected, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("steps", [0, 1, 5])
+@for_each("steps", [0, 1, 5])
 def test_model_with_null_equals_that_of_nltk(steps: int) -> None:
     # Sentences without repeated output words: see the test of the dense table.
     every = translation_corpus()["train"]
@@ -358,7 +359,7 @@ def test_large_vocabularies_need_only_the_pairs_that_meet() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("change", "sentence"),
     [
         ({"input_types": 3}, "input word 3 is not one of 3 types: count them all."),

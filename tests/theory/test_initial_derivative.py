@@ -16,6 +16,7 @@ from attnscope.theory.initial_derivative import (
     probability_velocity,
     random_corpus,
 )
+from cases import for_each
 
 INPUT_TYPES, OUTPUT_TYPES = 6, 5
 
@@ -58,7 +59,7 @@ def slope(velocity: Tensor, direction: Tensor) -> float:
     return ((velocity * direction).sum() / direction.square().sum()).item()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@for_each("seed", range(3))
 def test_logit_velocity_equals_autograd(pairs: PaddedPairs, seed: int) -> None:
     (weights, weights_flow), (embeddings, embeddings_flow) = descended(seed, 50, pairs)
     expected = embeddings_flow @ weights.T + embeddings @ weights_flow.T
@@ -66,7 +67,7 @@ def test_logit_velocity_equals_autograd(pairs: PaddedPairs, seed: int) -> None:
     torch.testing.assert_close(velocity, expected, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@for_each("seed", range(3))
 def test_probability_velocity_equals_autograd(pairs: PaddedPairs, seed: int) -> None:
     (weights, weights_flow), (embeddings, embeddings_flow) = descended(seed, 50, pairs)
     _, expected = torch.autograd.functional.jvp(

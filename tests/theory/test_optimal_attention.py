@@ -13,6 +13,7 @@ from torch import Tensor
 from attnscope.errors import UsageError
 from attnscope.theory import optimal_attention as module
 from attnscope.theory.optimal_attention import OptimalAttention, optimal_attention
+from cases import for_each
 
 # Snell A.1: the word with the largest β gets nothing.
 COUNTEREXAMPLE = torch.tensor([[[0, 0, 0], [0, -10, 5], [0, 5, -10]]], dtype=torch.float64)
@@ -63,8 +64,8 @@ def test_mass_moved_to_the_word_with_the_largest_probe_lowers_the_probability() 
     assert lost == pytest.approx(0.0031, abs=5e-5)
 
 
-@pytest.mark.parametrize("boost", [0.0, 1.5, 4.0])
-@pytest.mark.parametrize("scale", [0.5, 3.0])
+@for_each("boost", [0.0, 1.5, 4.0])
+@for_each("scale", [0.5, 3.0])
 def test_loss_is_the_minimum_that_scipy_finds(scale: float, boost: float) -> None:
     words, state, targets = problem(1, 3, 6, 4, 12, scale, boost)
     solved = solve(words, state, targets, tolerance=1e-8)
@@ -117,8 +118,8 @@ def test_weights_are_a_distribution_whose_loss_and_gap_are_as_stated(
     torch.testing.assert_close(gap, solved.gap, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("boost", [0.0, 1.5, 4.0])
+@for_each("dtype", [torch.float32, torch.float64])
+@for_each("boost", [0.0, 1.5, 4.0])
 def test_forty_positions_and_large_logits_converge(dtype: torch.dtype, boost: float) -> None:
     words, state, targets = problem(2, 2, 40, 6, 1000, 10.0, boost)
     solved = solve(words.to(dtype), state.to(dtype), targets)

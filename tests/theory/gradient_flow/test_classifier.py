@@ -15,6 +15,7 @@ from attnscope.models.encoders import Affine, Recurrent, WordStates
 from attnscope.models.proxy import ProxySpec
 from attnscope.theory.gradient_flow.classifier import classifier_flow, parameters_of
 from attnscope.theory.gradient_flow.pulls import traced_pulls
+from cases import for_each
 
 SOURCE = KeywordTask(types=6)
 SPECS = {
@@ -52,8 +53,8 @@ def model_of(name: str, labels: int) -> Classifier:
         return Classifier(spec, table, labels).double()
 
 
-@pytest.mark.parametrize("labels", LABELS)
-@pytest.mark.parametrize("name", SPECS)
+@for_each("labels", LABELS)
+@for_each("name", SPECS)
 def test_a_classifiers_scores_move_as_its_terms_say(name, labels):
     model, alone = model_of(name, labels), collate([Example(n, [n], [0], [0]) for n in range(6)])
     weights = {key: value.detach() for key, value in model.named_parameters()}
@@ -86,8 +87,8 @@ def test_a_classifiers_scores_move_as_its_terms_say(name, labels):
     torch.testing.assert_close(parameters.polarity, called(weights, alone)[0][:, -rows:])
 
 
-@pytest.mark.parametrize("labels", LABELS)
-@pytest.mark.parametrize("name", SPECS)
+@for_each("labels", LABELS)
+@for_each("name", SPECS)
 def test_pulls_read_off_traces_are_those_of_the_tables(name, labels):
     model = model_of(name, labels)
     _, pulls, _ = classifier_flow(model, batches(labels))
@@ -131,7 +132,7 @@ def test_parameters_are_apart_from_the_models_graph_and_in_double_precision():
     assert parameters.attention.scale == 3.0
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("spec", "words"),
     [
         (ClassifierSpec(embedding=4, encoder=Recurrent(hidden=3)), "states without context"),
@@ -157,8 +158,8 @@ def test_a_model_that_the_terms_do_not_cover_is_told_in_one_sentence(spec, words
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("labels", LABELS)
-@pytest.mark.parametrize("name", SPECS)
+@for_each("labels", LABELS)
+@for_each("name", SPECS)
 def test_terms_on_a_gpu_are_those_on_the_cpu_and_the_same_bytes_every_time(name, labels):
     model = model_of(name, labels)
     _, _, expected = classifier_flow(model, batches(labels))

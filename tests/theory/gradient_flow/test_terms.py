@@ -22,6 +22,7 @@ from attnscope.theory.gradient_flow.terms import (
     flow_terms,
     similarity_rate,
 )
+from cases import for_each
 
 TYPES, EMBEDDING, STATE, HIDDEN = 7, 4, 3, 5
 EXACT = 1e-9
@@ -83,7 +84,7 @@ FORMS = {
     "multiclass": form(False, False, 3, False),
     "everything": form(True, True, 3, True),
 }
-every_form = pytest.mark.parametrize("name", FORMS)
+every_form = for_each("name", FORMS)
 
 
 @dataclass(frozen=True)
@@ -233,8 +234,8 @@ def looped(one: Problem, weight: Callable[[Tensor], Tensor]) -> dict[str, Tensor
     return found
 
 
-@pytest.mark.parametrize("name", ["dot", "multiclass"])
-@pytest.mark.parametrize("scale", [0.1, 1.7, 100.0])
+@for_each("name", ["dot", "multiclass"])
+@for_each("scale", [0.1, 1.7, 100.0])
 def test_each_term_is_the_papers(name, scale):
     one = problem(name, CORPUS, scale, 1)
     terms = {**one.terms.polarity, **one.terms.attention}
@@ -274,11 +275,11 @@ def test_each_affine_term_is_the_corrected_supplements():
 
 
 # Not as small as 0.1: there one word may have all attention, and the misprinted terms are 0.
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("scale", [0.5, 1.7, 10.0, 100.0])
 class TestMisprints:
     """The supplement's equations as printed fail the comparison that the corrected ones pass."""
 
+    @for_each("seed", range(3))
+    @for_each("scale", [0.5, 1.7, 10.0, 100.0])
     def test_equation_44_with_its_second_scale(self, seed, scale):
         one = problem("dot", CORPUS, scale, seed)
         polarity, scores = one.parameters.polarity[:, 0], one.parameters.attention_scores
@@ -291,6 +292,8 @@ class TestMisprints:
         assert error(rate(scores), flow_of(one)["similarity"]) < EXACT
         assert error(rate(scores / scale), flow_of(one)["similarity"]) > 1e-6
 
+    @for_each("seed", range(3))
+    @for_each("scale", [0.5, 1.7, 10.0, 100.0])
     def test_equation_82_without_attention_weights(self, seed, scale):
         one = problem("multiclass", CORPUS, scale, seed)
         terms, printed = looped(one, lambda alpha: alpha), looped(one, torch.ones_like)
@@ -298,6 +301,8 @@ class TestMisprints:
         assert error(terms["A"] + terms["B"] + terms["C"], expected) < EXACT
         assert error(printed["A"] + printed["B"] + printed["C"], expected) > 1e-6
 
+    @for_each("seed", range(3))
+    @for_each("scale", [0.5, 1.7, 10.0, 100.0])
     def test_equation_83_with_one_scale_too_few(self, seed, scale):
         one = problem("multiclass", CORPUS, scale, seed)
         terms, expected = one.terms.attention, flow_of(one)["attention"]
