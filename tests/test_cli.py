@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from attnscope.recipes import entries
+from cases import for_each
 
 TINY = ["length=5", "control_types=7", "hidden=8", "steps=4", "--seeds", "2", "--jobs", "1"]
 
@@ -46,7 +47,7 @@ def test_a_run_ends_with_a_table_the_quick_verdicts_and_the_figure(workspace: Pa
     assert figure.exists()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "sentence"),
     [
         (["run", "snell/fig33"], "did you mean 'snell/fig3'?"),
@@ -125,7 +126,7 @@ def test_claims_as_json_has_every_claim_with_the_fields_of_the_design(workspace:
     assert quick == {"snell.permutation-copy", "snell.mixture-copy", "snell.proxy-cannot"}
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["list"], ["run", "--help"]])
+@for_each("arguments", [["--help"], ["list"], ["run", "--help"]])
 def test_help_and_list_answer_without_torch(arguments: list[str]) -> None:
     check = (
         "import sys, attnscope.cli as cli\n"

@@ -16,6 +16,7 @@ from attnscope.cli_data import use_data
 from attnscope.data.corpus_writer import write_corpus
 from attnscope.data.known import listing
 from attnscope.errors import AttnscopeError, UsageError
+from cases import for_each
 
 ROWS = [(f"a film of number {n}", ("bad", "good")[n % 2]) for n in range(40)]
 
@@ -118,7 +119,7 @@ def test_the_data_folder_of_a_run_is_that_of_every_process_it_starts(places: Pat
     assert os.environ["ATTNSCOPE_DATA"] == str(places / "other")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["list"], ["check", "--help"]])
+@for_each("arguments", [["--help"], ["list"], ["check", "--help"]])
 def test_help_and_list_answer_without_torch(arguments: list[str]):
     code = (
         "import sys, attnscope.cli as cli\n"

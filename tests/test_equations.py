@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-import pytest
+from cases import for_each
 
 ROOT = Path(__file__).parents[1]
 
@@ -40,7 +40,7 @@ IMPLEMENTED = {
 }
 
 
-@pytest.mark.parametrize(("paper", "kind"), IMPLEMENTED)
+@for_each(("paper", "kind"), IMPLEMENTED)
 def test_the_index_has_every_equation_table_and_figure(paper: str, kind: str) -> None:
     indexed = {
         each.number for each in TOOL.references() if (each.paper, each.kind) == (paper, kind)
@@ -52,7 +52,7 @@ def test_the_page_is_what_the_command_writes() -> None:
     assert TOOL.INDEX.read_text(encoding="utf-8") == TOOL.index(), "run python tools/equations.py"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "found"),
     [
         ("β (snell Eq. 4, 6, 9)", [("snell", "Eq", 4), ("snell", "Eq", 6), ("snell", "Eq", 9)]),

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import attnscope
+from cases import for_each
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = [
@@ -25,7 +26,7 @@ PACKAGES = [
 ]
 
 
-@pytest.mark.parametrize("name", PACKAGES)
+@for_each("name", PACKAGES)
 def test_every_name_that_a_package_lists_exists_and_has_a_docstring(name: str) -> None:
     package = import_module(name)
     assert dir(package) == package.__all__
@@ -33,7 +34,7 @@ def test_every_name_that_a_package_lists_exists_and_has_a_docstring(name: str) -
     assert undocumented == []
 
 
-@pytest.mark.parametrize("name", PACKAGES)
+@for_each("name", PACKAGES)
 def test_no_exported_name_is_also_a_module_of_its_package(name: str) -> None:
     # Importing the module would put it in the name's place.
     package = import_module(name)
@@ -85,7 +86,7 @@ def code_of_the_guides() -> dict[str, str]:
     return {name: code for name, code in (blocks | scripts).items() if "attnscope" in code}
 
 
-@pytest.mark.parametrize("name", code_of_the_guides())
+@for_each("name", code_of_the_guides())
 def test_readme_guides_and_examples_need_no_module_deeper_than_one_folder(name: str) -> None:
     nodes = list(ast.walk(ast.parse(code_of_the_guides()[name])))
     modules = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]

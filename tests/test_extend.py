@@ -16,6 +16,7 @@ import pytest
 
 from attnscope.errors import UsageError
 from attnscope.recipes import add, find
+from cases import for_each
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "extend"
 SCRIPTS = ["own_score", "own_model", "own_term", "own_task", "own_corpus"]
@@ -48,7 +49,7 @@ def printed(folder: Path) -> dict[str, str]:
     return {name: each.stdout for name, each in done.items()}
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+@for_each("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_an_example_has_at_most_60_lines(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 60
 
@@ -147,7 +148,7 @@ def test_a_stored_name_never_imports_a_module(tmp_path: Path) -> None:
     assert "antigravity" not in sys.modules
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "content", "sentence"),
     [
         ("absent.py", None, "There is no file absent.py"),

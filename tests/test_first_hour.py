@@ -18,6 +18,7 @@ from attnscope.data.selection import check
 from attnscope.errors import AttnscopeError, UsageError
 from attnscope.training.demo import DEMO
 from attnscope.training.trained_unit import TrainedUnit
+from cases import for_each
 
 ROOT = Path(__file__).parents[1]
 
@@ -85,7 +86,7 @@ def test_a_stored_score_is_what_the_model_gives(demo: TrainedUnit) -> None:
         np.testing.assert_allclose(stored, fresh, atol=1e-4)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("call", "sentence"),
     [
         (lambda demo: demo.score("atention"), "did you mean 'attention'"),

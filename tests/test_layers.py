@@ -11,9 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import attnscope
+from cases import for_each
 
 PACKAGE = Path(attnscope.__file__).parent
 LAYERS = [
@@ -91,7 +90,7 @@ def test_errors_import_nothing_of_the_package():
     assert [n for n in imports_of(PACKAGE / "errors.py") if n.startswith("attnscope")] == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "found"),
     [
         ("from attnscope.models.trace import Trace", []),
@@ -136,7 +135,7 @@ def modules_of_runs() -> str:
 QUICK = ["attnscope", "attnscope.recipes", "attnscope.claims.catalogue", "attnscope.cli"]
 
 
-@pytest.mark.parametrize("modules", [*QUICK, modules_of_runs()], ids=[*QUICK, "attnscope.runs"])
+@for_each("modules", [*QUICK, modules_of_runs()], ids=[*QUICK, "attnscope.runs"])
 def test_what_must_answer_at_once_loads_no_torch(modules):
     code = f"import sys, {modules}; print(*(m for m in sys.modules if m.split('.')[0] == 'torch'))"
     found = subprocess.run(

@@ -20,6 +20,7 @@ from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import Adam
 from attnscope.training.registry import import_kinds, read_unit
 from attnscope.training.unit import Training, Unit
+from cases import for_each
 
 # Prints the variants that the package defines and those that a stored configuration finds.
 LOOK = """
@@ -92,7 +93,7 @@ NEEDED = {
 }
 
 
-@pytest.mark.parametrize(("root", "variant"), variants())
+@for_each(("root", "variant"), variants())
 def test_a_variant_is_read_back_as_itself(root, variant):
     one = variant(**NEEDED.get(variant.model_fields["kind"].default, {}))
     written = json.loads(json.dumps(one.model_dump(mode="json")))

@@ -11,6 +11,7 @@ from attnscope.errors import MissingCapability, UsageError
 from attnscope.models.adapter import adapt
 from attnscope.models.contract import check_model
 from attnscope.models.intervention import Given, Permuted, Uniform
+from cases import for_each
 
 TYPES, WIDTH = 20, 12
 LABELLED = collate(
@@ -156,7 +157,7 @@ CLASSIFIERS = [
 ]
 
 
-@pytest.mark.parametrize("kind", CLASSIFIERS)
+@for_each("kind", CLASSIFIERS)
 def test_hand_written_attention_of_a_classifier_keeps_the_contract(kind):
     model = adapt(kind(), example=LABELLED)
     assert model.places.names == ["cross"]

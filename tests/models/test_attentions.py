@@ -22,6 +22,7 @@ from attnscope.models.attentions import (
 )
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoders import Recurrent, WordStates
+from cases import for_each
 
 EXAMPLES = [
     Example(0, [3, 1, 4, 1, 5], [0], [1]),
@@ -46,10 +47,8 @@ def logits(attention):
     return site(attention).logits[:, 0, 0].detach()
 
 
-@pytest.mark.parametrize(
-    ("scale", "divisor"), [(1.0, 1.0), (0.001, 0.001), (10, 10.0), ("root", 6**0.5)]
-)
-@pytest.mark.parametrize("keys", ["states", "unit-length"])
+@for_each(("scale", "divisor"), [(1.0, 1.0), (0.001, 0.001), (10, 10.0), ("root", 6**0.5)])
+@for_each("keys", ["states", "unit-length"])
 def test_dot_attention_is_the_product_with_the_query_over_lambda(scale, divisor, keys):
     attention = built(DotProduct(scale=scale, keys=keys))
     (v,) = attention.parameters()
@@ -58,8 +57,8 @@ def test_dot_attention_is_the_product_with_the_query_over_lambda(scale, divisor,
     torch.testing.assert_close(logits(attention), expected, **EXACT)
 
 
-@pytest.mark.parametrize("spec", [DotProduct(), Additive(hidden=4)])
-@pytest.mark.parametrize("scale", [0.001, 3.7, "root"])
+@for_each("spec", [DotProduct(), Additive(hidden=4)])
+@for_each("scale", [0.001, 3.7, "root"])
 def test_lambda_is_a_buffer_beside_the_weights_and_divides_as_the_number_does(spec, scale):
     spec = spec.model_copy(update={"scale": scale})
     attention, undivided = (
@@ -72,9 +71,9 @@ def test_lambda_is_a_buffer_beside_the_weights_and_divides_as_the_number_does(sp
     assert found.equal(whole / number)
 
 
-@pytest.mark.parametrize("activation", ["relu", "tanh"])
-@pytest.mark.parametrize("bias", ["on", "off"])
-@pytest.mark.parametrize("output_bias", ["on", "off"])
+@for_each("activation", ["relu", "tanh"])
+@for_each("bias", ["on", "off"])
+@for_each("output_bias", ["on", "off"])
 def test_additive_attention_is_the_query_with_a_hidden_layer(activation, bias, output_bias):
     spec = Additive(hidden=4, activation=activation, bias=bias, output_bias=output_bias, scale=2.5)
     attention = built(spec)
@@ -128,8 +127,8 @@ def test_a_query_starts_kaiming_uniform_or_standard_normal():
     assert stats.kstest(drawn(hidden, 2), stats.norm.cdf).pvalue > 0.01
 
 
-@pytest.mark.parametrize("spec", [DotProduct(), Additive(hidden=4)])
-@pytest.mark.parametrize("query", [LearnedQuery(), InstanceQuery()])
+@for_each("spec", [DotProduct(), Additive(hidden=4)])
+@for_each("query", [LearnedQuery(), InstanceQuery()])
 def test_padding_and_neighbours_change_no_logit(spec, query):
     attention = built(spec.model_copy(update={"query": query}))
     found = logits(attention)
@@ -138,9 +137,9 @@ def test_padding_and_neighbours_change_no_logit(spec, query):
         torch.testing.assert_close(alone.logits[0, 0, 0].detach(), found[row, :length], **EXACT)
 
 
-@pytest.mark.parametrize("query", [LearnedQuery(initial="normal"), InstanceQuery()])
-@pytest.mark.parametrize("keys", ["states", "unit-length"])
-@pytest.mark.parametrize("encoder", [WordStates(), Recurrent(hidden=3)])
+@for_each("query", [LearnedQuery(initial="normal"), InstanceQuery()])
+@for_each("keys", ["states", "unit-length"])
+@for_each("encoder", [WordStates(), Recurrent(hidden=3)])
 def test_the_nine_terms_of_dot_attention_add_up_to_its_logits(query, keys, encoder):
     task = KeywordTask(length=6, types=5)
     attention = DotProduct(scale=4.0, keys=keys, query=query)
@@ -174,7 +173,7 @@ def test_values_are_the_states_and_weights_the_softmax_over_real_positions():
         torch.testing.assert_close(found.weights[row, 0, 0, :length], expected)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "spec",
     [
         DotProduct(scale="root", query=LearnedQuery(initial="normal")),
@@ -186,7 +185,7 @@ def test_an_attention_is_read_back_with_its_query(spec):
     assert AttentionSpec.model_validate(spec.model_dump(mode="json")) == spec
 
 
-@pytest.mark.parametrize("scale", [0.0, -1.0, "square"])
+@for_each("scale", [0.0, -1.0, "square"])
 def test_a_scale_that_divides_by_nothing_is_refused(scale):
     with pytest.raises(ValueError, match="scale"):
         DotProduct(scale=scale)

@@ -12,6 +12,7 @@ from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoders import Recurrent
 from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import Seq2SeqSpec
+from cases import for_each
 
 SMALL = [
     (Seq2SeqSpec(embedding=6, hidden=5), SampledCopy(length=3, vocabulary=4)),
@@ -25,9 +26,7 @@ SMALL = [
     ),
     (ProxySpec(embedding=6), SampledCopy(length=3, vocabulary=4)),
 ]
-small = pytest.mark.parametrize(
-    ("spec", "source"), SMALL, ids=["seq2seq", "seq2seq-gru", "classifier", "proxy"]
-)
+small = for_each(("spec", "source"), SMALL, ids=["seq2seq", "seq2seq-gru", "classifier", "proxy"])
 
 
 def test_the_copying_model_has_the_authors_1337130_parameters():

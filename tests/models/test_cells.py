@@ -10,9 +10,10 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from attnscope.models.base import parameter_count
 from attnscope.models.cells import CELLS, GRU, LSTM, UGRNN, ResetAfterGRU, Tanh
+from cases import for_each
 
 INPUTS, HIDDEN, BATCH = 5, 4, 6
-every = pytest.mark.parametrize("name", CELLS)
+every = for_each("name", CELLS)
 
 
 def draw(*shape):
@@ -117,7 +118,7 @@ def test_with_state_0_tanh_is_a_network_without_gates():
     equal(cell.step(cell.drive(x), zero), np.tanh(x.numpy() @ a.T + b))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "gates", "more"),
     [
         ("lstm", 4, 0),

@@ -21,6 +21,7 @@ from attnscope.models.embedding import RandomEmbeddings, VectorEmbeddings
 from attnscope.models.encoders import Affine, Concat, Recurrent, Residual, WordStates
 from attnscope.training.engine.vmapped import stack, stack_batches, stacked_losses
 from attnscope.training.objective import Likelihood
+from cases import for_each
 
 SOURCE = KeywordTask(types=9)
 BATCH = collate([Example(0, [3, 1, 4, 1, 5], [0], [1]), Example(1, [2, 7], [0], [0])])
@@ -83,8 +84,8 @@ def test_a_source_without_labels_is_one_sentence() -> None:
         ClassifierSpec().build(PermutationCopy(length=3), seed=0)
 
 
-@pytest.mark.parametrize("cell", ["lstm", "gru"])
-@pytest.mark.parametrize("directions", [1, 2])
+@for_each("cell", ["lstm", "gru"])
+@for_each("directions", [1, 2])
 def test_a_seed_gives_snells_model_as_pytorch_draws_its_layers_one_after_the_other(
     cell, directions
 ):
@@ -198,7 +199,7 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize("name", SIZES)
+@for_each("name", SIZES)
 def test_the_papers_classifiers_have_the_parameters_that_their_texts_count_up_to(name):
     width, encoder, attention, bias, expected = SIZES[name]
     spec = ClassifierSpec(
@@ -240,7 +241,7 @@ def test_without_a_generator_nothing_is_dropped():
     assert plain.trace(BATCH, None, stream(1)).logits.equal(plain.trace(BATCH).logits)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("encoder", "dropout", "vectorised", "recurrent"),
     [
         (WordStates(), 0.0, True, False),
@@ -265,11 +266,11 @@ def test_a_classifier_is_vectorised_and_recurrent_if_its_encoder_is(
 LSTM = Recurrent(hidden=2, directions=1, layers=2)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "encoder", [WordStates(), Affine(hidden=4), Concat(encoder=Affine()), Concat(encoder=LSTM)]
 )
-@pytest.mark.parametrize("attention", [DotProduct(scale=3.0), Additive(hidden=4)])
-@pytest.mark.parametrize("query", [LearnedQuery(), InstanceQuery()])
+@for_each("attention", [DotProduct(scale=3.0), Additive(hidden=4)])
+@for_each("query", [LearnedQuery(), InstanceQuery()])
 def test_stacked_classifiers_have_each_its_own_loss(encoder, attention, query):
     spec = ClassifierSpec(
         embedding=5, encoder=encoder, attention=attention.model_copy(update={"query": query})

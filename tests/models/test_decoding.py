@@ -18,6 +18,7 @@ from attnscope.models.decoding import TraceStepper, beam_search, greedy, respond
 from attnscope.models.intervention import Permuted, Uniform
 from attnscope.models.seq2seq import TRANSLATOR, Seq2SeqSpec
 from attnscope.models.trace import Trace
+from cases import for_each
 
 START, END, TYPES = 8, 9, 10
 
@@ -57,7 +58,7 @@ def test_a_copying_model_copies_and_stops_at_the_end_word():
     assert batch.decoder_inputs.tolist() == [[START, 4, 2, 7]]
 
 
-@pytest.mark.parametrize("limit", [1, 2, 5])
+@for_each("limit", [1, 2, 5])
 def test_a_model_that_never_ends_is_stopped_at_the_limit(limit):
     batch = respond(Scripted(lambda word, inputs: 3), [4, 2], (START, END), limit)
     assert batch.targets.tolist() == [[3] * limit]
@@ -74,7 +75,7 @@ def test_a_classifier_answers_with_its_most_probable_label():
     assert batch.inputs.tolist() == [[6, 1]]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@for_each("seed", range(5))
 def test_a_response_is_what_the_model_finds_most_probable_word_by_word(seed):
     source = SampledCopy(length=4, vocabulary=6)
     model = Seq2SeqSpec(embedding=5, hidden=4).build(source, seed)
@@ -110,9 +111,9 @@ SPECS = {
     "gru": Seq2SeqSpec(embedding=5, hidden=4, cell="gru", heads=2, join="averaged"),
     "translator": TRANSLATOR.model_copy(update={"embedding": 5, "hidden": 4}),
 }
-networks = pytest.mark.parametrize("name", SPECS)
+networks = for_each("name", SPECS)
 RULES = {"learned": {}, "uniform": {"cross": Uniform()}, "permuted": {"cross": Permuted(seed=1)}}
-rules = pytest.mark.parametrize("attention", RULES.values(), ids=RULES)
+rules = for_each("attention", RULES.values(), ids=RULES)
 
 
 def network(name, seed=0, source=SOURCE):
@@ -143,7 +144,7 @@ def every_output(types, end, limit):
 
 @networks
 @rules
-@pytest.mark.parametrize("seed", range(3))
+@for_each("seed", range(3))
 def test_a_wide_enough_beam_finds_the_most_probable_of_all_outputs(name, attention, seed):
     model, (_, end), limit = network(name, seed, TINY), TINY.boundaries, 4
     inputs = [1, 0, 2]
@@ -177,8 +178,8 @@ def plain_beam(model, inputs, boundaries, width, limit):
 
 
 @networks
-@pytest.mark.parametrize("width", [1, 2, 3, 5])
-@pytest.mark.parametrize("limit", [1, 3, 8])
+@for_each("width", [1, 2, 3, 5])
+@for_each("limit", [1, 3, 8])
 def test_a_batched_beam_that_stops_early_is_the_plain_one_run_to_the_limit(name, width, limit):
     model = network(name)
     found = beam_search(model, SENTENCES, SOURCE.boundaries, width, limit)
@@ -235,7 +236,7 @@ def test_writing_step_by_step_gives_the_logits_of_the_trace(name, attention):
 
 @networks
 @rules
-@pytest.mark.parametrize("width", [1, 4])
+@for_each("width", [1, 4])
 def test_a_model_without_a_stepper_writes_the_same(name, attention, width):
     model = network(name)
     own, traced = (
@@ -270,15 +271,15 @@ def test_an_intervention_changes_what_is_written():
     assert learned.scores != pytest.approx(uniform.scores)
 
 
-@pytest.mark.parametrize("width", [1, 3, 20])
-@pytest.mark.parametrize("limit", [1, 2, 6])
+@for_each("width", [1, 3, 20])
+@for_each("limit", [1, 2, 6])
 def test_a_search_in_a_model_that_never_ends_stops_at_the_limit(width, limit):
     model = Scripted(lambda word, inputs: 3, sharpness=50)
     written = beam_search(model, SENTENCES, (START, END), width, limit)
     assert written.words == [[3] * limit] * 5
 
 
-@pytest.mark.parametrize("width", [1, 2, 20])
+@for_each("width", [1, 2, 20])
 def test_examples_that_end_at_different_steps_keep_their_places(width):
     sentences = [[4, 2, 7, 1], [5], [0, 3, 6], [2, 1]]
     batch = collate([Example(n, words, [0], [0]) for n, words in enumerate(sentences)])

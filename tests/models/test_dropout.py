@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 
 from attnscope.models.dropout import dropped, masks_from, masks_given
+from cases import for_each
 
 VALUES = torch.randn(7, 3, 5, generator=torch.Generator().manual_seed(0)).double()
 
@@ -14,7 +14,7 @@ def stream(seed):
     return torch.Generator().manual_seed(seed)
 
 
-@pytest.mark.parametrize("rate", [0.1, 0.5, 0.8])
+@for_each("rate", [0.1, 0.5, 0.8])
 def test_masks_drawn_before_are_those_drawn_on_the_way(rate):
     generator, masks = stream(3), masks_from(stream(3))
     expected = [dropped(values, rate, generator) for values in (VALUES, VALUES[:, :, :2])]

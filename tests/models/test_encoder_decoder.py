@@ -26,6 +26,7 @@ from attnscope.scores.attention import Attention
 from attnscope.scores.saliency import Saliency
 from attnscope.scores.score import read_score
 from attnscope.training.objective import Likelihood
+from cases import for_each
 
 SOURCE = OneToOne(shortest=3, longest=6)  # 4 input and 5 output words with the boundaries.
 START, END = SOURCE.boundaries
@@ -38,8 +39,8 @@ ARCHITECTURES = {
     "aed-learned": AED(attention=LEARNED),
     "ao-learned": AO(attention=LEARNED),
 }
-every = pytest.mark.parametrize("name", ARCHITECTURES)
-with_a_site = pytest.mark.parametrize("name", [name for name in ARCHITECTURES if name != "ved"])
+every = for_each("name", ARCHITECTURES)
+with_a_site = for_each("name", [name for name in ARCHITECTURES if name != "ved"])
 
 
 def spec(name, **settings):
@@ -112,7 +113,7 @@ class ByHand:
         return taken @ weight.T, weights
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "cell"), [*product(ARCHITECTURES, ["gru"]), *product(["ved", "aed", "ao"], CELLS)]
 )
 def test_the_model_is_its_equations(name, cell):
@@ -260,8 +261,8 @@ def test_the_right_words_change_nothing_without_teacher_forcing():
     assert model.trace(others).logits.equal(model.trace(examples).logits)
 
 
-@pytest.mark.parametrize("rule", [Uniform(), Permuted(seed=3), "given"], ids=str)
-@pytest.mark.parametrize("name", ["aed", "ao-learned"])
+@for_each("rule", [Uniform(), Permuted(seed=3), "given"], ids=str)
+@for_each("name", ["aed", "ao-learned"])
 def test_own_words_are_those_written_under_the_intervention(name, rule):
     model, examples = build(name, teacher_forcing="off"), batch()
     if rule == "given":
@@ -307,7 +308,7 @@ def test_saliency_reaches_the_words(name):
     assert values.any()
 
 
-@pytest.mark.parametrize("name", ["ved", "aed", "ao"])
+@for_each("name", ["ved", "aed", "ao"])
 def test_eight_sequences_are_learned_by_heart(name):
     task = OneToOne(shortest=3, longest=5)
     settings = {"hidden": 32, "input_dimension": 16}

@@ -18,6 +18,7 @@ from attnscope.models.encoders import (
     Residual,
     WordStates,
 )
+from cases import for_each
 
 LENGTHS = torch.tensor([3, 5, 1])
 WORDS = torch.randn(3, 5, 6, generator=torch.Generator().manual_seed(0)).double()
@@ -59,14 +60,14 @@ def test_a_direction_pulled_back_gives_the_same_product_with_words_as_with_their
     torch.testing.assert_close(by_states, by_words.detach())
 
 
-@pytest.mark.parametrize("spec", [WordStates(), Recurrent(hidden=3), Concat(encoder=LSTM)])
+@for_each("spec", [WordStates(), Recurrent(hidden=3), Concat(encoder=LSTM)])
 def test_an_encoder_that_is_no_map_leaves_directions_as_they_are(spec):
     direction = torch.ones(2)
     assert built(spec).pulled_back(direction) is direction
 
 
-@pytest.mark.parametrize("layers", [1, 2, 3])
-@pytest.mark.parametrize("cell", ["lstm", "gru"])
+@for_each("layers", [1, 2, 3])
+@for_each("cell", ["lstm", "gru"])
 def test_recurrent_layers_are_pytorchs_stacked_ones(cell, layers):
     encoder = built(Recurrent(hidden=3, cell=cell, layers=layers))
     kind = {"lstm": nn.LSTM, "gru": nn.GRU}[cell]
@@ -122,7 +123,7 @@ def test_dropout_between_layers_comes_from_the_generator():
         Recurrent(dropout=0.5)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "spec",
     [
         WordStates(),

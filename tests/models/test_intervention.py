@@ -13,6 +13,7 @@ from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Frozen, Given, Intervention, Learned, Permuted, Uniform
 from attnscope.models.seq2seq import Seq2SeqSpec
+from cases import for_each
 
 SOURCE = SampledCopy(length=4, vocabulary=6)
 BATCH = collate(
@@ -36,7 +37,7 @@ def multiset(row):
     return sorted(row.tolist())
 
 
-@pytest.mark.parametrize("rule", [Learned(), Uniform(), Permuted(), Frozen()], ids=lambda r: r.kind)
+@for_each("rule", [Learned(), Uniform(), Permuted(), Frozen()], ids=lambda r: r.kind)
 @given(attention())
 def test_every_rule_gives_a_distribution_over_real_positions(rule, given_attention):
     logits, mask, ids = given_attention
@@ -171,6 +172,6 @@ def test_gradients_flow_into_given_weights():
     assert weights.grad[real].all()
 
 
-@pytest.mark.parametrize("rule", [Learned(), Uniform(), Permuted(seed=4), Frozen()])
+@for_each("rule", [Learned(), Uniform(), Permuted(seed=4), Frozen()])
 def test_a_rule_is_read_back_from_its_configuration(rule):
     assert Intervention.model_validate(rule.model_dump(mode="json")) == rule

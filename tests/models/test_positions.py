@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-import pytest
 import torch
 
 from attnscope.models.positions import RotatedPositions, random_rotation, sinusoids
+from cases import for_each
 
 
-@pytest.mark.parametrize(("width", "period"), [(6, 20.0), (7, 100.0), (1, 20.0)])
+@for_each(("width", "period"), [(6, 20.0), (7, 100.0), (1, 20.0)])
 def test_columns_are_sines_and_cosines_of_growing_wavelength(width, period):
     found = sinusoids(torch.arange(4, 12, dtype=torch.float64), width, period)
     expected = [
@@ -23,7 +23,7 @@ def test_columns_are_sines_and_cosines_of_growing_wavelength(width, period):
     torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64))
 
 
-@pytest.mark.parametrize("width", [1, 2, 5, 50, 100])
+@for_each("width", [1, 2, 5, 50, 100])
 def test_a_rotation_keeps_lengths_and_orientation(width):
     for seed in range(4):
         rotation = random_rotation(width, seed)

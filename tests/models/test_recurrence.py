@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from attnscope.models.recurrence import Recurrence
+from cases import for_each
 
 THEIRS = {"lstm": nn.LSTM, "gru": nn.GRU}
 lengths = st.lists(st.integers(1, 6), min_size=1, max_size=5)
@@ -20,8 +21,8 @@ def first_row(state, row):
     return [part[:, row : row + 1] for part in parts]
 
 
-@pytest.mark.parametrize("cell", ["lstm", "gru"])
-@pytest.mark.parametrize("directions", [1, 2])
+@for_each("cell", ["lstm", "gru"])
+@for_each("directions", [1, 2])
 @given(lengths=lengths, more=st.integers(0, 3), seed=st.integers(0, 2**32))
 def test_each_sequence_is_read_as_if_it_were_alone(cell, directions, lengths, more, seed):
     torch.manual_seed(seed)
@@ -51,10 +52,10 @@ def test_each_sequence_goes_on_from_its_own_state(cell):
         torch.testing.assert_close(states[row, : later[row]], whole[0, counts[row] :])
 
 
-@pytest.mark.parametrize("cell", ["lstm", "gru"])
-@pytest.mark.parametrize("directions", [1, 2])
-@pytest.mark.parametrize("layers", [2, 3])
-@pytest.mark.parametrize("counts", [[4, 4, 4], [2, 5, 1]])
+@for_each("cell", ["lstm", "gru"])
+@for_each("directions", [1, 2])
+@for_each("layers", [2, 3])
+@for_each("counts", [[4, 4, 4], [2, 5, 1]])
 def test_stacked_layers_are_those_of_pytorch(cell, directions, layers, counts):
     torch.manual_seed(0)
     stack = Recurrence(cell, 3, 4, directions, layers, dropout=0.5).double()
@@ -120,8 +121,8 @@ STACK = {"cell": "lstm", "inputs": 3, "hidden": 16, "directions": 2, "layers": 2
 UNEQUAL = torch.arange(1, 41)
 
 
-@pytest.mark.parametrize("rate", [0.1, 0.5, 0.8])
-@pytest.mark.parametrize("lengths", [UNEQUAL, UNEQUAL * 0 + 40], ids=["unequal", "equal"])
+@for_each("rate", [0.1, 0.5, 0.8])
+@for_each("lengths", [UNEQUAL, UNEQUAL * 0 + 40], ids=["unequal", "equal"])
 def test_dropout_hides_its_share_between_layers_and_scales_the_rest(rate, lengths):
     stack, inputs = Recurrence(**STACK, dropout=rate), torch.randn(40, 40, 3)
     given, taken = between_layers(stack, inputs, lengths, torch.Generator().manual_seed(1))

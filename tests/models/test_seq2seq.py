@@ -14,6 +14,7 @@ from attnscope.models.base import parameter_count
 from attnscope.models.intervention import Uniform
 from attnscope.models.seq2seq import TRANSLATOR, Seq2SeqSpec
 from attnscope.runs.spec import read_settings
+from cases import for_each
 
 SOURCE = SampledCopy(length=4, vocabulary=6)  # 8 types with EOS and SOS.
 EXAMPLE = Example(0, [2, 5, 0, 3, 6], [7, 2, 5], [2, 5, 0])
@@ -85,10 +86,10 @@ def by_hand(model, spec, example):
     return np.stack(a), np.stack(alpha), affine(model.output, hidden)
 
 
-@pytest.mark.parametrize("cell", ["lstm", "gru"])
-@pytest.mark.parametrize("heads", [1, 3])
-@pytest.mark.parametrize("join", ["summed", "averaged"])
-@pytest.mark.parametrize("embeddings", ["shared", "separate"])
+@for_each("cell", ["lstm", "gru"])
+@for_each("heads", [1, 3])
+@for_each("join", ["summed", "averaged"])
+@for_each("embeddings", ["shared", "separate"])
 def test_the_model_is_that_of_the_equations(cell, heads, join, embeddings):
     spec = Seq2SeqSpec(
         embedding=5, hidden=4, cell=cell, heads=heads, join=join, embeddings=embeddings
@@ -170,7 +171,7 @@ VARIANTS = [
     for readout in ("tanh", "relu", "linear")
     for cell in ("lstm", "gru")
 ]
-variants = pytest.mark.parametrize(
+variants = for_each(
     "spec", VARIANTS, ids=lambda s: f"{s.cell}-{s.layers}-{s.directions}-{s.readout}"
 )
 SMALL = TRANSLATOR.model_copy(update={"embedding": 5, "hidden": 4})

@@ -18,11 +18,12 @@ from attnscope.errors import UsageError
 from attnscope.models.decoding import greedy
 from attnscope.models.intervention import Given, Uniform
 from attnscope.models.transformer import TransformerSpec
+from cases import for_each
 
 SOURCE = OneToOne(shortest=3, longest=6)
 WIDTH, HEADS, HIDDEN = 12, 3, 20
 SITES = ("encoder.1.self", "encoder.2.self", "decoder.1.self", "cross.1", "decoder.2.self", "cross")
-every_site = pytest.mark.parametrize("name", SITES)
+every_site = for_each("name", SITES)
 
 
 def build(**settings):
@@ -195,7 +196,7 @@ def test_queries_keys_and_values_at_cross_are_affine_maps_of_the_states():
     near(queries * (WIDTH / HEADS) ** 0.5, cross.query(trace.decoder_states))
 
 
-@pytest.mark.parametrize("name", ["cross", "cross.1", "encoder.2.self"])
+@for_each("name", ["cross", "cross.1", "encoder.2.self"])
 def test_the_nine_terms_of_every_head_sum_to_its_logits(name):
     model = build()
     view = (

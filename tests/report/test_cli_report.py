@@ -4,6 +4,7 @@ from typer.testing import CliRunner
 from attnscope.cli import app
 from attnscope.cli_report import read_examples
 from attnscope.errors import UsageError, WorkspaceError
+from cases import for_each
 
 
 def attnscope(*arguments):
@@ -23,14 +24,12 @@ def test_a_missing_folder_is_an_error_in_one_sentence(tmp_path):
     assert "\n" not in str(done.exception)
 
 
-@pytest.mark.parametrize(
-    ("text", "read"), [("", ([], None)), ("3,17", ([3, 17], None)), ("first:8", ([], 8))]
-)
+@for_each(("text", "read"), [("", ([], None)), ("3,17", ([3, 17], None)), ("first:8", ([], 8))])
 def test_examples_are_ids_or_a_number_of_them(text, read):
     assert read_examples(text) == read
 
 
-@pytest.mark.parametrize("text", ["x", "first:0", "first:", "3,", "last:2"])
+@for_each("text", ["x", "first:0", "first:", "3,", "last:2"])
 def test_other_examples_are_refused(text):
     with pytest.raises(UsageError, match="give ids, as in 3,17"):
         read_examples(text)

@@ -16,6 +16,7 @@ from attnscope.report.payload import payload
 from attnscope.report.stored_scores import StoredAttention
 from attnscope.scores.score import Score
 from attnscope.training.trained_unit import TrainedUnit
+from cases import for_each
 
 
 @pytest.fixture
@@ -137,7 +138,7 @@ def test_of_translations_the_better_half_takes_turns_with_the_worse():
     assert named[0].why.endswith("2 of 4 output words are wrong.")
 
 
-@pytest.mark.parametrize("right", [None, [0, 0, 0, 0], [1, 1, 1, 1]])
+@for_each("right", [None, [0, 0, 0, 0], [1, 1, 1, 1]])
 def test_where_all_answers_are_alike_movement_alone_decides(right):
     assert ids(moved_most(stored([0.1, 0.9, 0.5, 0.7], right=right), 3)) == [101, 103, 102]
 
@@ -152,7 +153,7 @@ def test_equals_keep_the_order_in_which_they_are_stored():
     assert ids(moved_most(stored([0.5] * 6), 4)) == [100, 101, 102, 103]
 
 
-@pytest.mark.parametrize("name", ["snell/table5", "snell/table10", "snell/table11", "aitken/fig4"])
+@for_each("name", ["snell/table5", "snell/table10", "snell/table11", "aitken/fig4"])
 def test_recipes_that_keep_attention_on_text_name_examples(name):
     (entry,) = (each for each in entries() if each.name == name)
     assert module_of(entry).EXAMPLES in CHOICES

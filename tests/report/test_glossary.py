@@ -2,11 +2,10 @@
 
 import re
 
-import pytest
-
 from attnscope.claims.catalogue import catalogue
 from attnscope.report.glossary import GLOSSARY
 from attnscope.report.symbols import in_letters
+from cases import for_each
 
 STATEMENTS = {
     paper: [in_letters(entry.statement) for entry in catalogue() if entry.paper == paper]
@@ -18,13 +17,13 @@ def test_every_paper_has_a_glossary():
     assert GLOSSARY.keys() == {entry.paper for entry in catalogue()}
 
 
-@pytest.mark.parametrize("paper", GLOSSARY)
+@for_each("paper", GLOSSARY)
 def test_every_explained_symbol_is_printed_somewhere(paper):
     text = " ".join(STATEMENTS[paper])
     assert [symbol for symbol in GLOSSARY[paper] if symbol not in text] == []
 
 
-@pytest.mark.parametrize("paper", GLOSSARY)
+@for_each("paper", GLOSSARY)
 def test_every_greek_letter_of_a_statement_is_explained(paper):
     for statement in STATEMENTS[paper]:
         known = {symbol for symbol in GLOSSARY[paper] if symbol in statement}

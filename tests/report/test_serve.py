@@ -12,6 +12,7 @@ from attnscope.errors import UsageError
 from attnscope.report.page import as_data, policy, request_of
 from attnscope.report.payload import payload
 from attnscope.report.serve import Report, Server, serve
+from cases import for_each
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_every_answer_carries_the_policy(server):
     assert answer.headers["Cache-Control"] == "no-store"
 
 
-@pytest.mark.parametrize(
+@for_each(
     "path",
     [
         "/snell/fig3/result.json",
@@ -71,7 +72,7 @@ def test_no_file_is_served_by_its_name(server, path):
     assert (answer.status, body) == (404, b"There is nothing here.\n")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "host",
     [
         "evil.example",
@@ -97,7 +98,7 @@ def test_another_host_is_refused(server, host):
     assert answer.status == 403
 
 
-@pytest.mark.parametrize("host", ["localhost:8000", "127.0.0.1:1", "[::1]:8000", "LOCALHOST"])
+@for_each("host", ["localhost:8000", "127.0.0.1:1", "[::1]:8000", "LOCALHOST"])
 def test_names_of_this_machine_are_answered(server, host):
     assert ask(server, "/nothing", Host=host)[0].status == 404
 

@@ -5,6 +5,7 @@ from attnscope.data.batch import Example, collate
 from attnscope.report.stored_scores import StoredScores, agreement
 from attnscope.scores.score import Score
 from attnscope.training.trained_unit import TrainedUnit
+from cases import for_each
 
 
 @pytest.fixture(scope="module")
@@ -13,8 +14,8 @@ def unit(trained):
     return TrainedUnit.read(path)
 
 
-@pytest.mark.parametrize("count", [1, 3, 8, 100])
-@pytest.mark.parametrize("name", ["attention", "lexical_probe"])
+@for_each("count", [1, 3, 8, 100])
+@for_each("name", ["attention", "lexical_probe"])
 def test_the_first_examples_are_those_of_the_whole_file(unit, name, count):
     step = unit.folder.score_steps[3]
     score, whole = StoredScores(unit, count).score(name, step), unit.stored(name, step)

@@ -1,5 +1,3 @@
-import pytest
-
 from attnscope.analysis.alignment_terms import TERMS
 from attnscope.figures import palette
 from attnscope.recipes import entries
@@ -9,6 +7,7 @@ from attnscope.report.overview import known_measures
 from attnscope.report.symbols import SCORES, in_letters, measure_words, score_symbol
 from attnscope.runs.measures import Measure, measure_of
 from attnscope.scores.score import ScoreRule
+from cases import for_each
 
 
 def test_an_agreement_is_written_with_its_letters_and_explained():
@@ -29,15 +28,13 @@ def test_terms_of_the_logit_say_what_they_multiply():
     assert "time step" in meaning
 
 
-@pytest.mark.parametrize(
-    "name", [*SCORES, *ScoreRule.variants, *(f"term_{'_'.join(term)}" for term in TERMS)]
-)
+@for_each("name", [*SCORES, *ScoreRule.variants, *(f"term_{'_'.join(term)}" for term in TERMS)])
 def test_every_score_is_explained_and_has_a_colour_of_its_own(name):
     assert score_symbol(name)[1]
     assert palette.NEUTRAL not in palette.score_colours(name)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "told"),
     [
         ("A(alpha,beta_px): 3", "A(α, βᵖˣ): 3"),
@@ -60,14 +57,14 @@ def test_a_name_has_the_label_that_its_table_gives():
     assert measure_words("xi_star", {"xi_star": Measure("Best.", label="ξ*")}) == ("ξ*", "Best.")
 
 
-@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
+@for_each("entry", entries(), ids=lambda entry: entry.name)
 def test_every_measurement_that_a_recipe_puts_first_is_explained(entry):
     measures = known_measures(entry.name)
     names = module_of(entry).HEADLINE
     assert [name for name in names if not measure_words(name, measures)[1]] == []
 
 
-@pytest.mark.parametrize("paper", ["snell", "sunlu", "tutek", "aitken"])
+@for_each("paper", ["snell", "sunlu", "tutek", "aitken"])
 def test_every_declared_name_is_explained_in_a_sentence(paper):
     measures = paper_measures(paper)
     assert [name for name, each in measures.items() if not each.says.endswith(".")] == []

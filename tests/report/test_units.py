@@ -1,9 +1,8 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from attnscope.report.units import Candidate, chosen, labels, read_candidate
+from cases import for_each
 
 
 def candidate(seed=0, scores=("attention",), **model):
@@ -49,7 +48,7 @@ def test_as_few_settings_as_tell_units_apart_are_told():
     assert not any("layers" in label for label in told)
 
 
-@pytest.mark.parametrize("config", [[], {}, {"model": 3}, {"model": {}, "training": {}}, None])
+@for_each("config", [[], {}, {"model": 3}, {"model": {}, "training": {}}, None])
 def test_a_foreign_configuration_is_a_notice(tmp_path, config):
     (tmp_path / "config.json").write_text(json.dumps(config))
     notices = []

@@ -14,6 +14,7 @@ from attnscope.models.trace import Trace
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.score import read_score
+from cases import for_each
 
 SOURCE = SampledCopy(length=4, vocabulary=6)
 MODEL = Seq2SeqSpec(embedding=5, hidden=4, heads=3).build(SOURCE, 0).double()
@@ -44,12 +45,12 @@ def test_the_largest_head_can_be_taken_position_by_position():
     assert read("max").equal(expected)
 
 
-@pytest.mark.parametrize("head", [0, 1, 2, -1, -3])
+@for_each("head", [0, 1, 2, -1, -3])
 def test_one_head_can_be_taken_counted_from_either_end(head):
     assert read(head).equal(WEIGHTS[head])
 
 
-@pytest.mark.parametrize("head", [3, -4, 100])
+@for_each("head", [3, -4, 100])
 def test_a_head_that_is_not_there_is_one_sentence(head):
     with pytest.raises(UsageError, match=f"^heads={head}: the site has 3 heads\\.$"):
         read(head)

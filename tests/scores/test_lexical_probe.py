@@ -20,6 +20,7 @@ from attnscope.scores import lexical_probe as probe
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe, log_odds, log_probability, probability
 from attnscope.scores.score import read_score
+from cases import for_each
 
 COPYING, CLASSIFYING = SampledCopy(length=4, vocabulary=6), KeywordTask(types=9)
 REVIEWS = collate([Example(0, [3, 1, 4, 1, 5], [0], [1]), Example(1, [2, 7], [0], [0])])
@@ -117,9 +118,9 @@ def test_the_probe_of_the_copying_model_is_that_of_equation_4():
             torch.testing.assert_close(score.values[0, t, place], powers[word] / powers.sum())
 
 
-@pytest.mark.parametrize("chunk", [1, 200, 700])
-@pytest.mark.parametrize("reading", ["log_odds", "log_probability", "probability"])
-@pytest.mark.parametrize(
+@for_each("chunk", [1, 200, 700])
+@for_each("reading", ["log_odds", "log_probability", "probability"])
+@for_each(
     ("model", "batch"),
     [
         (copier(), SENTENCES),
@@ -149,8 +150,8 @@ def test_probing_in_chunks_changes_nothing(monkeypatch, model, batch, reading, c
     assert len(probed) > 1 or chunk >= probed[0][1] * whole.mask.sum()
 
 
-@pytest.mark.parametrize("reading", ["log_odds", "log_probability", "probability"])
-@pytest.mark.parametrize("heads", [1, 3])
+@for_each("reading", ["log_odds", "log_probability", "probability"])
+@for_each("heads", [1, 3])
 def test_probing_real_pairs_gives_what_probing_all_pairs_gives(reading, heads):
     model = copier(heads=heads)
     trace = model.trace(SENTENCES)
@@ -189,7 +190,7 @@ def test_a_model_without_a_readout_is_run_again_to_the_same_values():
     torch.testing.assert_close(again, read, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("spread", [1.0, 30.0, 1e4])
+@for_each("spread", [1.0, 30.0, 1e4])
 def test_the_fused_logsumexp_is_pytorchs(spread):
     logits = spread * torch.randn(5, 3, 40, generator=torch.Generator().manual_seed(0)).double()
     logits[..., 7] = -torch.inf

@@ -13,6 +13,7 @@ from attnscope.data.batch import Example, collate
 from attnscope.data.corpus import GrammarSentiment
 from attnscope.errors import UsageError
 from attnscope.scores.logistic import STRENGTHS, logistic_lexicon
+from cases import for_each
 
 
 def reviews():
@@ -79,7 +80,7 @@ def test_among_equally_good_strengths_the_smallest_is_taken():
     assert not fit.lexicon.table[2].any()  # A word never seen weighs nothing.
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("train", "message"),
     [
         ([example([0], 1), example([1], 1)], "examples of both labels"),

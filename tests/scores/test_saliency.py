@@ -20,6 +20,7 @@ from attnscope.models.trace import Trace
 from attnscope.scores.attention import Attention
 from attnscope.scores.saliency import Saliency
 from attnscope.scores.score import read_score, read_scores
+from cases import for_each
 
 COPYING, CLASSIFYING = SampledCopy(length=4, vocabulary=6), KeywordTask(types=9)
 # No word twice in a sentence: to scale a word's embedding is then to scale one position.
@@ -45,8 +46,8 @@ def gains(model, batch, attention):
     return logits.gather(-1, batch.targets[..., None]).squeeze(-1)
 
 
-@pytest.mark.parametrize("rule", [Learned(), Uniform()], ids=lambda rule: rule.kind)
-@pytest.mark.parametrize(
+@for_each("rule", [Learned(), Uniform()], ids=lambda rule: rule.kind)
+@for_each(
     ("model", "batch", "name"),
     [(copier(), SENTENCES, "source_embedding"), (classifier(), REVIEWS, "embedding")],
     ids=["seq2seq", "classifier"],
@@ -124,8 +125,8 @@ def test_removing_the_most_salient_word_hurts_more_than_removing_the_least_salie
     assert (loss["most"] > loss["least"]).double().mean() > 0.9
 
 
-@pytest.mark.parametrize("mode", [True, False], ids=["training", "evaluating"])
-@pytest.mark.parametrize("fixed", [(), ("embedding",), ("",)], ids=["none", "some", "all"])
+@for_each("mode", [True, False], ids=["training", "evaluating"])
+@for_each("fixed", [(), ("embedding",), ("",)], ids=["none", "some", "all"])
 def test_reading_leaves_the_model_as_it_was_and_gives_the_same(mode, fixed):
     model = classifier()
     expected = read_score(Saliency(), model, REVIEWS).values

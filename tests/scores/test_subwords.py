@@ -14,6 +14,7 @@ from attnscope.errors import UsageError
 from attnscope.figures.heatmap import heatmap
 from attnscope.scores.score import Score
 from attnscope.scores.subwords import merge_words, word_groups, word_groups_of_ids
+from cases import for_each
 
 SPECIALS = ("<pad>", "<bos>", "<eos>")
 PIECES = (*SPECIALS, "▁the", "▁cat", "s", "▁", "x", "▁sat", ".")
@@ -74,7 +75,7 @@ def groupings(draw):
     return row + [-1] * draw(st.integers(0, 1))
 
 
-@pytest.mark.parametrize("rule", RULES)
+@for_each("rule", RULES)
 @given(st.lists(st.tuples(groupings(), groupings()), min_size=1, max_size=4), st.integers(0, 3))
 def test_a_merged_score_is_that_of_a_loop_over_pieces(rule, groups, hidden):
     inputs, outputs = (list(side) for side in zip(*groups, strict=True))
@@ -102,7 +103,7 @@ def test_attention_on_words_is_a_distribution_where_every_piece_belongs_to_one()
     )
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "rule"),
     [("attention", "sum"), ("saliency", "sum"), ("logistic", "sum"), ("lexical_probe", "max")],
 )
@@ -146,7 +147,7 @@ def test_groups_of_a_batch_are_those_of_its_sentences(rows):
         assert set(found[len(row) :]) <= {-1}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("inputs", "outputs", "message"),
     [
         ([[0, 2, 2]], [[0]], "^input_groups must number .* without gaps"),
