@@ -14,6 +14,7 @@ from attnscope.models.attentions import AttentionSpec, QuerySpec
 from attnscope.models.encoders import EncoderSpec
 from attnscope.models.intervention import Learned, Permuted, Uniform
 from attnscope.scores.lexical_probe import LexicalProbe
+from cases import for_each
 
 EXACT = {"rtol": 0, "atol": 1e-12}
 
@@ -30,7 +31,7 @@ def per_token_logits(model, trace):
     return model.readout(states, trace.query.expand(-1, states.shape[1], -1))
 
 
-@pytest.mark.parametrize("rule", [Learned(), Uniform(), Permuted(seed=3)], ids=lambda r: r.kind)
+@for_each("rule", [Learned(), Uniform(), Permuted(seed=3)], ids=lambda r: r.kind)
 def test_the_logits_are_the_attention_weighted_mean_of_those_of_single_tokens(
     classifier, classifying, rule
 ):
@@ -70,7 +71,7 @@ def test_with_two_labels_the_probe_is_the_signed_polarity(listed_models):
         torch.testing.assert_close(probe[real], expected[real], **EXACT)
 
 
-@pytest.mark.parametrize("root", [EncoderSpec, AttentionSpec, QuerySpec])
+@for_each("root", [EncoderSpec, AttentionSpec, QuerySpec])
 def test_every_part_of_a_classifier_is_under_contract(listed_models, root):
     specs = [case.spec for case in listed_models["classifier"]]
     parts = {

@@ -14,6 +14,7 @@ from attnscope.errors import AttnscopeError
 from attnscope.models.base import ModelSpec
 from attnscope.models.contract import check_model
 from attnscope.models.trace import Trace, attend
+from cases import for_each
 
 
 def test_every_kind_of_model_is_under_contract(listed_models):
@@ -25,16 +26,12 @@ def test_every_kind_of_model_is_under_contract(listed_models):
     assert listed_models.keys() == kinds
 
 
-def test_every_model_keeps_the_contract_and_is_left_without_gradients(case, dtype):
+def test_every_model_keeps_the_contract_on_any_lengths_and_is_left_without_gradients(case, dtype):
     model = case.build(dtype)
-    report = check_model(model, collate(case.examples))
-    assert report.ok, f"\n{report}"
+    for examples in (case.examples, [case.examples[0]] * 3):
+        report = check_model(model, collate(examples))
+        assert report.ok, f"\n{report}"
     assert all(parameter.grad is None for parameter in model.parameters())
-
-
-def test_every_model_keeps_the_contract_on_equal_lengths(case):
-    report = check_model(case.build(torch.float64), collate([case.examples[0]] * 3))
-    assert report.ok, f"\n{report}"
 
 
 class OwnModel(nn.Module):
@@ -152,7 +149,7 @@ def test_a_users_own_model_can_keep_the_contract(dtype):
     assert broken_promises(own(OwnModel, dtype), EQUAL) == ""
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("model_class", "promise"),
     [
         (IgnoresTheMask, "is a distribution over real positions"),

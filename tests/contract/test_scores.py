@@ -1,4 +1,4 @@
-"""What every score promises on every model: padding and the rest of the batch change nothing.
+"""The promises of every score on every model: padding and the rest of the batch change nothing.
 
 Scores, interventions and models are listed by the kinds under which they are registered; a new kind
 without an entry is noticed.
@@ -30,6 +30,7 @@ from attnscope.scores.rollout import Rollout
 from attnscope.scores.saliency import Saliency
 from attnscope.scores.score import Score, ScoreRule, read_score, read_scores
 from attnscope.scores.value_norm import ValueNorm
+from cases import for_each
 
 TOLERANCE = {torch.float32: 1e-6, torch.float64: 1e-12}
 
@@ -136,11 +137,11 @@ def assert_same_scores(case, dtype, intervention) -> None:
             assert_same(per_example(one), per_example(other), TOLERANCE[dtype])
 
 
-def test_padding_and_batch_composition_never_change_a_score(case, dtype):
+def padding_and_batch_composition_never_change_a_score(case, dtype):
     assert_same_scores(case, dtype, Learned())
 
 
-def test_padding_never_changes_a_score_where_attention_is_replaced(case, turn):
+def padding_never_changes_a_score_where_attention_is_replaced(case, turn):
     # Models take the interventions in turn, so that each kind of model meets several of them.
     replaced = [*ALL_INTERVENTIONS[1:], GivenById()]
     assert_same_scores(case, torch.float64, replaced[turn % len(replaced)])
@@ -211,7 +212,7 @@ def assert_same_metrics(read, examples: list[Example]) -> None:
             assert apart[key].equal(values), key
 
 
-def test_padding_and_batch_composition_never_change_a_metric_in_double(case, turn):
+def padding_and_batch_composition_never_change_a_metric(case, turn):
     model, lexicon = case.build(torch.float64), lexicon_of(case.source, torch.float64)
     intervention = ALL_INTERVENTIONS[turn % len(ALL_INTERVENTIONS)]
 
@@ -241,7 +242,7 @@ def all_on(position: int, batch: Batch, heads: int, dtype: torch.dtype) -> Given
     return Given(hot[:, None, None].expand(shape).clone())
 
 
-def test_the_lexical_probe_is_the_output_with_all_attention_on_one_position(case, dtype):
+def the_lexical_probe_is_the_output_with_all_attention_on_one_position(case, dtype):
     model, batch = case.build(dtype), collate(case.examples)
     with torch.no_grad():
         trace = model.trace(batch)
@@ -258,6 +259,27 @@ def test_the_lexical_probe_is_the_output_with_all_attention_on_one_position(case
             )
 
 
-def test_reading_a_score_leaves_no_graph_behind(case):
+def reading_a_score_leaves_no_graph_behind(case, turn):
     model, batch = case.build(torch.float64), collate(case.examples)
     assert not any(read_score(rule, model, batch).values.requires_grad for rule in ALL_RULES)
+
+
+IN_BOTH_PRECISIONS = [
+    padding_and_batch_composition_never_change_a_score,
+    the_lexical_probe_is_the_output_with_all_attention_on_one_position,
+]
+IN_DOUBLE_PRECISION = [
+    padding_never_changes_a_score_where_attention_is_replaced,
+    padding_and_batch_composition_never_change_a_metric,
+    reading_a_score_leaves_no_graph_behind,
+]
+
+
+@for_each("promise", IN_BOTH_PRECISIONS, ids=lambda promise: promise.__name__)
+def test_every_score_keeps_its_promises_on_every_model(case, dtype, promise):
+    promise(case, dtype)
+
+
+@for_each("promise", IN_DOUBLE_PRECISION, ids=lambda promise: promise.__name__)
+def test_every_score_keeps_its_promises_on_every_model_in_double_precision(case, turn, promise):
+    promise(case, turn)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from attnscope.recipes import entries
 from attnscope.recipes.recipe import module_of
 from attnscope.recipes.running import Run, draw, run
 from attnscope.recipes.verdicts import judge
+from cases import for_each
 
 TEXT: dict[str, Any] = {
     "steps": 4,
@@ -101,29 +104,20 @@ TINY: dict[str, dict[str, Any]] = {
 NAMES = [entry.name for entry in entries()]
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
-    workspace = tmp_path_factory.mktemp("runs")
-    return {
-        name: run(name, TINY.get(name, {}), quick=True, device="cpu", jobs=1, out=workspace)
-        for name in NAMES
-    }
+def tiny(name: str, workspace: Path) -> Run:
+    return run(name, TINY.get(name, {}), quick=True, device="cpu", jobs=1, out=workspace)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_recipe_draws_svg_and_png_figures(runs: dict[str, Run], name: str) -> None:
-    kinds = {path.suffix for path in runs[name].figures}
+def it_draws_svg_and_png_figures(done: Run) -> None:
+    kinds = {path.suffix for path in done.figures}
     assert kinds == {".svg", ".png"}
-    assert all(path.stat().st_size > 1000 for path in runs[name].figures)
+    assert all(path.stat().st_size > 1000 for path in done.figures)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_measurement_has_an_n_and_the_schema_of_the_design(
-    runs: dict[str, Run], name: str
-) -> None:
-    result = json.loads((runs[name].folder / "result.json").read_text())
+def every_measurement_has_an_n_and_the_schema_of_the_design(done: Run) -> None:
+    result = json.loads((done.folder / "result.json").read_text())
     assert result["schema"] == 2
-    assert result["recipe"] == name
+    assert result["recipe"] == done.entry.name
     assert result["scale"] == "quick"
     assert result["measurements"] or result["pictures"]
     for row in result["measurements"]:
@@ -133,59 +127,76 @@ def test_every_measurement_has_an_n_and_the_schema_of_the_design(
         assert row["n"] > 0
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_claim_of_a_recipe_is_in_the_catalogue_and_gets_a_quick_verdict(
-    runs: dict[str, Run], name: str
-) -> None:
-    own = set(module_of(runs[name].entry).CLAIMS)
-    listed = {entry.id for entry in catalogue() if name in entry.recipes}
+def every_claim_is_in_the_catalogue_and_gets_a_quick_verdict(done: Run) -> None:
+    own = set(module_of(done.entry).CLAIMS)
+    listed = {entry.id for entry in catalogue() if done.entry.name in entry.recipes}
     assert own == listed
-    judged = [claim for claim in judge([runs[name].result]) if claim.id in own]
+    judged = [claim for claim in judge([done.result]) if claim.id in own]
     assert all(claim.verdict == "undecided" and claim.quick is not None for claim in judged)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_headline_measurements_exist(runs: dict[str, Run], name: str) -> None:
-    measured = {row.name for row in runs[name].result.numbers}
-    assert set(module_of(runs[name].entry).HEADLINE) <= measured
+def headline_measurements_exist(done: Run) -> None:
+    measured = {row.name for row in done.result.numbers}
+    assert set(module_of(done.entry).HEADLINE) <= measured
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_running_again_reuses_every_unit_and_gives_the_same_measurements(
-    runs: dict[str, Run], name: str
-) -> None:
-    workspace = runs[name].folder.parents[runs[name].result.place.count("/")]
+def running_again_reuses_every_unit_and_gives_the_same_measurements(done: Run) -> None:
+    workspace = done.folder.parents[done.result.place.count("/")]
     before = {path: path.stat().st_mtime_ns for path in workspace.glob("units/*/last.safetensors")}
-    again = run(name, TINY.get(name, {}), quick=True, device="cpu", jobs=1, out=workspace)
+    again = tiny(done.entry.name, workspace)
     after = {path: path.stat().st_mtime_ns for path in workspace.glob("units/*/last.safetensors")}
-    assert again.result.measurements == runs[name].result.measurements
-    assert again.result.pictures == runs[name].result.pictures
+    assert again.result.measurements == done.result.measurements
+    assert again.result.pictures == done.result.pictures
     assert before == after
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_figures_come_from_the_result_and_the_logs_alone(
-    runs: dict[str, Run], name: str, tmp_path: Path
-) -> None:
-    source, place = runs[name].folder, runs[name].result.place
-    copy = tmp_path / place
-    copy.mkdir(parents=True)
-    (copy / "result.json").write_bytes((source / "result.json").read_bytes())
-    for unit in runs[name].result.units:
-        folder = tmp_path / "units" / unit
-        folder.mkdir(parents=True)
-        for file in ("config.json", "log.jsonl"):
-            original = source.parents[place.count("/")] / "units" / unit / file
-            (folder / file).write_bytes(original.read_bytes())
-    drawn, notice = draw(copy)
-    assert notice is None
-    for path in drawn:
-        if path.suffix == ".svg":
-            assert path.read_bytes() == (source / "figures" / path.name).read_bytes()
+def figures_come_from_the_result_and_the_logs_alone(done: Run) -> None:
+    source, place = done.folder, done.result.place
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / place
+        copy.mkdir(parents=True)
+        (copy / "result.json").write_bytes((source / "result.json").read_bytes())
+        for unit in done.result.units:
+            own = Path(folder) / "units" / unit
+            own.mkdir(parents=True)
+            for file in ("config.json", "log.jsonl"):
+                original = source.parents[place.count("/")] / "units" / unit / file
+                (own / file).write_bytes(original.read_bytes())
+        drawn, notice = draw(copy)
+        assert notice is None
+        for path in drawn:
+            if path.suffix == ".svg":
+                assert path.read_bytes() == (source / "figures" / path.name).read_bytes()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_quick_configuration_is_valid_and_smaller_than_the_full_one(name: str) -> None:
-    module = module_of(next(entry for entry in entries() if entry.name == name))
+def a_quick_configuration_is_valid_and_smaller_than_the_full_one(done: Run) -> None:
+    module = module_of(done.entry)
     full, quick = module.Config(), module.Config(**module.QUICK)
     assert quick != full
+
+
+PROMISES = [
+    it_draws_svg_and_png_figures,
+    every_measurement_has_an_n_and_the_schema_of_the_design,
+    every_claim_is_in_the_catalogue_and_gets_a_quick_verdict,
+    headline_measurements_exist,
+    running_again_reuses_every_unit_and_gives_the_same_measurements,
+    figures_come_from_the_result_and_the_logs_alone,
+    a_quick_configuration_is_valid_and_smaller_than_the_full_one,
+]
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture
+def done(workspace: Path, name: str) -> Run:
+    return tiny(name, workspace)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@for_each("promise", PROMISES, ids=lambda promise: promise.__name__)
+def test_a_recipe_keeps_every_promise(done: Run, promise: Callable[[Run], None]) -> None:
+    promise(done)
