@@ -25,6 +25,7 @@ from attnscope.training.loop import train_unit
 from attnscope.training.optimizer import Adam
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
+from cases import for_each
 
 TINY = TextConfig(
     corpus=("grammar-sentiment", "grammar-translation"),
@@ -224,19 +225,16 @@ def near(value: float) -> Any:
 
 
 Case = tuple[Plain, list[Measurement]]
+Cases = dict[tuple[str, ...], Case]
+KEYS = [(corpus, split, way) for corpus in CORPORA for split in SPLITS for way in WAYS]
+every_case = for_each("key", KEYS)
 
 
 @pytest.fixture(scope="module")
 def cases(
     corpora: dict[str, Runs], tables: dict[tuple[str, str], list[Measurement]]
 ) -> dict[tuple[str, ...], Case]:
-    keys = [(corpus, split, way) for corpus in CORPORA for split in SPLITS for way in WAYS]
-    return {key: (Plain(corpora[key[0]], *key[1:]), tables[key[:2]]) for key in keys}
-
-
-@pytest.fixture(params=[(c, s, w) for c in CORPORA for s in SPLITS for w in WAYS], ids="-".join)
-def case(request: pytest.FixtureRequest, cases: dict[tuple[str, ...], Case]) -> Case:
-    return cases[request.param]
+    return {key: (Plain(corpora[key[0]], *key[1:]), tables[key[:2]]) for key in KEYS}
 
 
 def test_the_tiny_runs_tell_the_ways_apart(cases: dict[tuple[str, ...], Case]) -> None:
@@ -249,11 +247,12 @@ def test_the_tiny_runs_tell_the_ways_apart(cases: dict[tuple[str, ...], Case]) -
         assert [a.curve(pair, "top5pct") for a in text] != [b.curve(pair, "top5pct") for b in code]
 
 
-@pytest.mark.parametrize("metric", ["top5pct", "kendall_tau"])
+@for_each("metric", ["top5pct", "kendall_tau"])
+@every_case
 def test_every_agreement_is_the_mean_over_output_words_at_the_best_checkpoint(
-    case: Case, metric: str
+    cases: Cases, key: tuple[str, ...], metric: str
 ) -> None:
-    plain, rows = case
+    plain, rows = cases[key]
     for pair in (*PAIRS, "alpha,delta"):
         row = only(rows, NAMES[metric].format(pair), way=plain.way)
         step, value = highest(plain.curve(pair, metric))
@@ -266,8 +265,11 @@ def test_every_agreement_is_the_mean_over_output_words_at_the_best_checkpoint(
         assert row.n <= len(plain.batch)
 
 
-def test_excess_and_ratio_are_over_the_closed_form_of_chance(case: Case) -> None:
-    plain, rows = case
+@every_case
+def test_excess_and_ratio_are_over_the_closed_form_of_chance(
+    cases: Cases, key: tuple[str, ...]
+) -> None:
+    plain, rows = cases[key]
     chance = mean(plain.chance())
     assert only(rows, "A_random", way=plain.way).value == near(100 * chance)
     for pair in PAIRS:
@@ -300,11 +302,12 @@ def performances(plain: Plain, performance: str) -> tuple[dict[int, float], floa
     return reached, logged(plain.reference, plain.trained(plain.reference))
 
 
-@pytest.mark.parametrize("metric", ["top5pct", "kendall_tau"])
+@for_each("metric", ["top5pct", "kendall_tau"])
+@every_case
 def test_xi_is_the_performance_where_the_averaged_agreement_first_exceeds(
-    case: Case, metric: str
+    cases: Cases, key: tuple[str, ...], metric: str
 ) -> None:
-    plain, rows = case
+    plain, rows = cases[key]
     averaged = {step: mean(values) for step, values in hats(plain, metric).items()}
     kinds = ("accuracy",) if is_classification(plain.runs.source) else ("accuracy", "bleu")
     for performance in kinds:
@@ -331,8 +334,11 @@ def test_some_xi_is_found_and_some_is_never_exceeded(
     assert len(found) > 1
 
 
-def test_the_floor_is_the_start_or_the_majority_whichever_is_higher(case: Case) -> None:
-    plain, rows = case
+@every_case
+def test_the_floor_is_the_start_or_the_majority_whichever_is_higher(
+    cases: Cases, key: tuple[str, ...]
+) -> None:
+    plain, rows = cases[key]
     reached, _ = performances(plain, "accuracy")
     targets = plain.batch.targets.numpy()
     words = [int(targets[n, t]) for n, _, out in plain.lengths for t in range(out)]
@@ -347,8 +353,11 @@ def test_classification_has_no_bleu(tables: dict[tuple[str, str], list[Measureme
     assert not [row for row in rows if row.axes.get("performance") == "bleu"]
 
 
-def test_the_attentions_of_all_pairs_of_seeds_are_compared_above_chance(case: Case) -> None:
-    plain, rows = case
+@every_case
+def test_the_attentions_of_all_pairs_of_seeds_are_compared_above_chance(
+    cases: Cases, key: tuple[str, ...]
+) -> None:
+    plain, rows = cases[key]
     units = [plain.reference, *plain.runs.comparisons]
     scores = [plain.words(unit, "attention", plain.trained(unit)) for unit in units]
     values = [agreement(u, v, "top5pct") for u, v in combinations(scores, 2)]
@@ -361,13 +370,14 @@ def test_the_attentions_of_all_pairs_of_seeds_are_compared_above_chance(case: Ca
 # Figure 2 and the curves through training: the validation part alone.
 
 
-@pytest.fixture(params=[(c, "val", w) for c in CORPORA for w in WAYS], ids="-".join)
-def drawn(request: pytest.FixtureRequest, cases: dict[tuple[str, ...], Case]) -> Case:
-    return cases[request.param]
+on_validation = for_each("key", [key for key in KEYS if key[1] == "val"])
 
 
-def test_figure_2_shows_agreement_and_performance_of_the_comparison_runs(drawn: Case) -> None:
-    plain, rows = drawn
+@on_validation
+def test_figure_2_shows_agreement_and_performance_of_the_comparison_runs(
+    cases: Cases, key: tuple[str, ...]
+) -> None:
+    plain, rows = cases[key]
     reached, _ = performances(plain, "accuracy")
     for metric in METRICS:
         axes = {"way": plain.way, "agreement": metric, "performance": "accuracy"}
@@ -377,8 +387,9 @@ def test_figure_2_shows_agreement_and_performance_of_the_comparison_runs(drawn: 
             assert only(rows, "hat_performance", step=step, **axes).value == near(reached[step])
 
 
-def test_curves_go_through_every_checkpoint(drawn: Case) -> None:
-    plain, rows = drawn
+@on_validation
+def test_curves_go_through_every_checkpoint(cases: Cases, key: tuple[str, ...]) -> None:
+    plain, rows = cases[key]
     for step, value in plain.curve("alpha,beta_uf", "top5pct").items():
         row = only(rows, "curve(alpha,beta_uf)", way=plain.way, step=step)
         assert row.value == near(100 * value)
@@ -389,8 +400,11 @@ def test_curves_go_through_every_checkpoint(drawn: Case) -> None:
             assert row.value == near(100 * agreement(plain.alpha, later, "top5pct"))
 
 
-def test_the_entropy_of_attention_is_in_units_of_log_length(drawn: Case) -> None:
-    plain, rows = drawn
+@on_validation
+def test_the_entropy_of_attention_is_in_units_of_log_length(
+    cases: Cases, key: tuple[str, ...]
+) -> None:
+    plain, rows = cases[key]
     for step in steps_of(plain.reference):
         weights = plain.words(plain.reference, "attention", step)
         spread = mean(-float((w * np.log(w)).sum()) / math.log(len(w)) for w in weights)
@@ -398,8 +412,11 @@ def test_the_entropy_of_attention_is_in_units_of_log_length(drawn: Case) -> None
         assert row.value == pytest.approx(spread, abs=1e-7)  # stored in single precision
 
 
-def test_inflation_is_what_choosing_on_the_other_half_of_sentences_loses(drawn: Case) -> None:
-    plain, rows = drawn
+@on_validation
+def test_inflation_is_what_choosing_on_the_other_half_of_sentences_loses(
+    cases: Cases, key: tuple[str, ...]
+) -> None:
+    plain, rows = cases[key]
     sentences = [n for n, _, out in plain.lengths for _ in range(out)]
     alpha, values = plain.alpha, {}
     for step in steps_of(plain.runs.uniform):
@@ -436,7 +453,7 @@ SENTIMENT = {"performance": "accuracy"}
 TRANSLATION = {"performance": "token_accuracy"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("source", "table", "name", "variant", "expected"),
     [
         # Table 2 (rounded) for Table 5; Table 3 with its decimals.

@@ -21,6 +21,7 @@ from attnscope.recipes.recipe import Lab
 from attnscope.runs.result import Measurement, Result
 from attnscope.training.engine.workers import Workers
 from attnscope.training.trained_unit import TrainedUnit
+from cases import for_each
 
 TINY = recipe.QUICK | {"translation_hidden": 8, "translation_steps": 3, "examples": 200}
 SENTENCES = (
@@ -100,7 +101,7 @@ def test_gold_is_read_in_the_direction_of_the_training_text(tmp_path: Path) -> N
     assert recipe.open_gold(folder, ("en", "fr")).languages == ("de", "en")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "said"),
     [
         ({"gold": "multi30k-de-en"}, "gold= needs gold alignments"),

@@ -19,6 +19,7 @@ from attnscope.recipes.snell import cooccurrence as recipe
 from attnscope.runs.result import Matrix, Measurement, Result
 from attnscope.runs.spec import read_settings
 from attnscope.training.engine.workers import Workers
+from cases import for_each
 
 CONFIG = recipe.Config(
     sentences=1000, length=12, control_types=18, pairs=200, reviews=300, polar_in=5
@@ -69,7 +70,7 @@ def test_tables_are_uninformative_as_claimed(result: Result) -> None:
     assert uninformative(result) is Verdict.HOLDS
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "role", "value"),
     [
         ("listed_sentences_off", "permutations", 0.01),
@@ -95,7 +96,7 @@ def test_control_may_spread(result: Result) -> None:
     assert uninformative(spread) is Verdict.HOLDS
 
 
-@pytest.mark.parametrize("role", recipe.ROLES)
+@for_each("role", recipe.ROLES)
 def test_claim_needs_every_distribution(result: Result, role: str) -> None:
     rows = tuple(row for row in result.measurements if row.axes.get("role") != role)
     missing = result.model_copy(update={"measurements": rows})
@@ -248,7 +249,7 @@ def test_rare_words_are_never_called_polar(tmp_path: Path) -> None:
     assert min(row.n for row in polar) >= 15
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "named"),
     [
         ({"length": 60}, "length=60"),
@@ -282,7 +283,7 @@ def test_quick_run_shows_that_the_tables_are_uninformative(
     assert uninformative(found) is Verdict.HOLDS
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("figure", "words"),
     [
         ("fig1", ("Frau", "woman", "Alignment of each output (Eq. 19)")),

@@ -31,6 +31,7 @@ from attnscope.training.bleu import Bleu
 from attnscope.training.engine.workers import Workers
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
+from cases import for_each
 
 SOURCE = GrammarTranslation()
 TYPES = len(SOURCE.output_words)
@@ -278,7 +279,7 @@ def test_claim_holds_on_the_papers_numbers_and_says_that_bleu_has_no_interval() 
     assert recipe.MAIN in decision.deviation
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "change", "axes", "expected"),
     [
         ("bleu_difference", lambda x: x - 2, {}, Verdict.FAILS),

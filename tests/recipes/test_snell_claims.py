@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from attnscope.claims.decide import Verdict
 from attnscope.claims.pool import Pool
 from attnscope.recipes.snell import fig3, fig6, fig7, permutation_function
 from attnscope.runs.result import Measurement, Result
+from cases import for_each
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
 
@@ -55,7 +54,7 @@ def figure3(learned: int, seeds: int = 20) -> Pool:
     return pool(fig3.Config(), hard + copying("control", [1.0] * seeds, [40] * seeds))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("learned", "seeds", "expected"),
     [
         (12, 20, HOLDS),  # the authors' script: 12 of 20 against 20 of 20
@@ -81,7 +80,7 @@ def proxy(variation: float, halves: float, agreement: float) -> Pool:
     return pool(fig3.Config(), rows)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("variation", "halves", "agreement", "expected"),
     [
         (0.03, 1.0, 1.0, HOLDS),
@@ -116,7 +115,7 @@ def figure6(bad: int, one: int, rnd: dict[int, int], models: int = 20) -> Pool:
 PAPER = {1: 12, 2: 16, 4: 19, 8: 20}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("bad", "one", "rnd", "expected"),
     [
         (1, 18, PAPER, HOLDS),
@@ -131,7 +130,7 @@ def test_good_heads_compares_bad_with_one_good_and_random(
     assert decide(fig6, figure6(bad, one, rnd), "good-heads") is expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rnd", "expected"),
     [
         (PAPER, HOLDS),
@@ -172,7 +171,7 @@ LAST = {"last": 9.0, "next": 5.0, "mean": 1.2, "keyword": 1.0}  # Eq. 24
 WORD_ONLY = {"keyword": 3.0, "mean": 1.0, "last": 0.1, "next": 0.0}  # Eq. 22
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("early", "late", "expected"),
     [
         (LOCAL, LAST, HOLDS),
@@ -197,7 +196,7 @@ def reordering(copied: float, late: float, tables: float, difference: float) -> 
     return pool(permutation_function.Config(), rows)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("copied", "late", "tables", "difference", "expected"),
     [
         (1.0, 0.7, 0.0, 0.02, HOLDS),

@@ -10,6 +10,7 @@ import pytest
 
 from attnscope.claims.papers import PAPERS
 from attnscope.recipes import entries
+from cases import for_each
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,7 +25,7 @@ def sizes() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("part", [*PAPERS, "extra"])
+@for_each("part", [*PAPERS, "extra"])
 def test_no_recipe_imports_a_module_of_another(sizes: ModuleType, part: str) -> None:
     recipes = {entry.module for entry in entries()}
     crossed = sizes.cross_imports(sizes.imports(), recipes)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from attnscope.claims.catalogue import catalogue
 from attnscope.claims.decide import Verdict
 from attnscope.claims.pool import Decision, Pool
@@ -14,6 +12,7 @@ from attnscope.recipes.sunlu import gradient_flow, scores, synthetic, table2, we
 from attnscope.recipes.sunlu.units import CORPORA, MODELS, SCALES
 from attnscope.runs.result import Measurement, Result
 from attnscope.theory.gradient_flow.random_problems import FORMS
+from cases import for_each
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
 MODULES = {
@@ -91,7 +90,7 @@ def grid(small: float = 20.0, large: float = 1.0, entropy: float = 0.999, **more
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("claim", "rows", "verdict"),
     [
         ("small-lambda", grid(), HOLDS),
@@ -177,7 +176,7 @@ def words(
     return rows
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("claim", "given", "verdict"),
     [
         ("polarity-sign", {}, HOLDS),
@@ -218,7 +217,7 @@ def test_scores_on_another_corpus_decide_nothing_and_stand_beside():
     assert "mine" in decided.evidence
 
 
-@pytest.mark.parametrize("claim", ["gap", "polarity-sign", "healthy-polarity", "regulariser"])
+@for_each("claim", ["gap", "polarity-sign", "healthy-polarity", "regulariser"])
 def test_a_corpus_without_the_claims_measurements_is_not_named_beside(claim: str):
     assert CORPORA[3] not in decide(f"sunlu.{claim}", "sunlu/scores", words()).evidence
 
@@ -241,7 +240,7 @@ def averaged(held: int = 3, auc: float = 0.7, p: float = 0.001, agree: int = 3) 
     return rows
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "verdict"),
     [
         ({}, HOLDS),
@@ -270,7 +269,7 @@ def signs(**shares: float) -> Rows:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rows", "verdict"),
     [
         (signs(), HOLDS),
@@ -296,8 +295,8 @@ def ranks(first: float = -0.9, last: float = 1.0, start: float = 0.01) -> Rows:
     return [*rows, row("F/E at the start", "polarity-I", start, 0.001, scale=10.0, when="start")]
 
 
-@pytest.mark.parametrize("recipe", ["sunlu/gradient-flow", "sunlu/synthetic"])
-@pytest.mark.parametrize(
+@for_each("recipe", ["sunlu/gradient-flow", "sunlu/synthetic"])
+@for_each(
     ("rows", "verdict"),
     [
         (ranks(), HOLDS),
@@ -328,7 +327,7 @@ def dots(within: float = 0.9, across: float = 0.9, corpora: tuple[str, ...] = CO
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rows", "verdict"),
     [
         (dots(), HOLDS),
@@ -349,7 +348,7 @@ def errors(worst: float = 1e-14, forms: int = len(FORMS)) -> Rows:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("rows", "verdict"),
     [(errors(), HOLDS), (errors(1e-8), FAILS), (errors(forms=4), UNDECIDED)],
 )
@@ -357,7 +356,7 @@ def test_terms(rows: Rows, verdict: Verdict):
     assert decide("sunlu.terms", "sunlu/gradient-flow", rows).verdict is verdict
 
 
-@pytest.mark.parametrize("recipe", MODULES)
+@for_each("recipe", MODULES)
 def test_nothing_measured_is_undecided_and_never_an_error(recipe: str):
     rules: dict[str, Callable[[Pool], Decision]] = dict(MODULES[recipe].CLAIMS)
     for rule in rules.values():

@@ -13,6 +13,7 @@ from attnscope.claims.pool import Decision, Pool
 from attnscope.recipes.snell import table5_results
 from attnscope.recipes.snell.table5_results import CLAIMS
 from attnscope.runs.result import Measurement, Result
+from cases import for_each
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
 LABELLED = ("sst", "imdb", "ag_news", "newsgroups")
@@ -112,8 +113,8 @@ ABOVE_CHANCE = [
 ]
 
 
-@pytest.mark.parametrize("claim", ABOVE)
-@pytest.mark.parametrize(("value", "spread", "expected"), ABOVE_CHANCE)
+@for_each("claim", ABOVE)
+@for_each(("value", "spread", "expected"), ABOVE_CHANCE)
 def test_an_agreement_must_be_far_above_chance_on_every_corpus(
     claim: str, value: float, spread: float, expected: Verdict
 ) -> None:
@@ -127,7 +128,7 @@ def test_an_agreement_must_be_far_above_chance_on_every_corpus(
     assert set(decision.evidence) == set(CORPORA)
 
 
-@pytest.mark.parametrize("claim", ABOVE)
+@for_each("claim", ABOVE)
 def test_the_outlier_is_shown_and_decides_nothing(claim: str) -> None:
     def rows(name: str) -> Rows:
         return agreement(ABOVE[claim], name, 3.0 if name == "sms" else 40.0, 1.0)
@@ -137,8 +138,8 @@ def test_the_outlier_is_shown_and_decides_nothing(claim: str) -> None:
     assert "sms" in decision.evidence
 
 
-@pytest.mark.parametrize("claim", sorted(set(CLAIMS) - {"snell.sms-variance", "snell.bleu"}))
-@pytest.mark.parametrize(
+@for_each("claim", sorted(set(CLAIMS) - {"snell.sms-variance", "snell.bleu"}))
+@for_each(
     "corpora", [(*LABELLED[:3], "sms", *PARALLEL), (*LABELLED, PARALLEL[0]), LABELLED, PARALLEL, ()]
 )
 def test_too_few_corpora_leave_a_claim_undecided(claim: str, corpora: tuple[str, ...]) -> None:
@@ -148,7 +149,7 @@ def test_too_few_corpora_leave_a_claim_undecided(claim: str, corpora: tuple[str,
     assert set(decision.evidence) == set(corpora)
 
 
-@pytest.mark.parametrize("claim", sorted(set(CLAIMS) - {"snell.sms-variance"}))
+@for_each("claim", sorted(set(CLAIMS) - {"snell.sms-variance"}))
 def test_numbers_that_were_not_measured_leave_a_claim_undecided(claim: str) -> None:
     assert decide(claim, flat(everywhere(lambda name: []))).verdict is UNDECIDED
 
@@ -173,7 +174,7 @@ def on_the_training_part(name: str, lowest: float = 40.0, validation: float = 3.
     ]
 
 
-@pytest.mark.parametrize(("lowest", "expected"), [(40.0, HOLDS), (7.0, FAILS), (8.9, UNDECIDED)])
+@for_each(("lowest", "expected"), [(40.0, HOLDS), (7.0, FAILS), (8.9, UNDECIDED)])
 def test_the_training_part_needs_all_four_agreements_of_its_own(
     lowest: float, expected: Verdict
 ) -> None:
@@ -198,7 +199,7 @@ def correlated(name: str, lowest: float = 10.0, spread: float = 1.0) -> Rows:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("lowest", "spread", "expected"),
     [(0.2, 0.1, HOLDS), (0.2, 0.2, UNDECIDED), (0.2, 0.3, UNDECIDED), (-0.2, 0.1, FAILS)],
 )
@@ -237,7 +238,7 @@ def contextualised(
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("trivial", "expected"),
     # Of six corpora four must be non-trivial.
     [(0, HOLDS), (2, HOLDS), (3, FAILS)],
@@ -279,7 +280,7 @@ def both_performances(name: str, xi_bleu: float = 5.0) -> Rows:
     ]
 
 
-@pytest.mark.parametrize(("xi_bleu", "expected"), [(19.9, HOLDS), (20.0, FAILS), (30.0, FAILS)])
+@for_each(("xi_bleu", "expected"), [(19.9, HOLDS), (20.0, FAILS), (30.0, FAILS)])
 def test_xi_must_be_a_smaller_part_with_bleu_on_each_translation_corpus(
     xi_bleu: float, expected: Verdict
 ) -> None:
@@ -326,7 +327,7 @@ def risen(
     return [*curve[::-1], *text("inflation", name, inflation, None)]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("values", "inflation", "expected"),
     [
         ((6.0, 30.0, 50.0, 40.0), 0.2, HOLDS),
@@ -378,7 +379,7 @@ def staged(
     return rows[::-1]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("settings", "expected"),
     [
         ({}, HOLDS),
@@ -431,7 +432,7 @@ def seeds(
     return rows + text("excess(alpha_i,alpha_j)", "sms", own, spread, pairs=pairs)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("own", "spread", "expected"),
     [
         (10.0, 5.0, HOLDS),
@@ -469,21 +470,21 @@ PERFECT: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("claim", PERFECT)
+@for_each("claim", PERFECT)
 def test_the_claim_holds_on_what_the_paper_describes(claim: str) -> None:
     decision = decide(claim, flat(everywhere(PERFECT[claim])))
     assert decision.verdict is HOLDS
     assert decision.note == ""
 
 
-@pytest.mark.parametrize("claim", PERFECT)
+@for_each("claim", PERFECT)
 def test_a_quick_run_says_what_one_corpus_of_each_task_would(claim: str) -> None:
     rows = flat(everywhere(PERFECT[claim], ("grammar-sentiment", PARALLEL[0])))
     assert decide(claim, rows, "quick").verdict is HOLDS
     assert decide(claim, rows).verdict is UNDECIDED
 
 
-@pytest.mark.parametrize("claim", PERFECT)
+@for_each("claim", PERFECT)
 def test_deviations_from_the_papers_corpora_and_embeddings_are_told(claim: str) -> None:
     deviation = decide(claim, flat(everywhere(PERFECT[claim]))).deviation
     assert "multi30k-en-de: The paper's figures come from the other direction" in deviation
@@ -509,9 +510,7 @@ def judged(config: dict[str, Any], corpora: Sequence[str] = CORPORA) -> Verdict:
     return CLAIMS["snell.uniform-probe"](Pool((result,))).verdict
 
 
-@pytest.mark.parametrize(
-    "smaller", ["steps", "hidden", "embedding", "translation_steps", "translation_hidden"]
-)
+@for_each("smaller", ["steps", "hidden", "embedding", "translation_steps", "translation_hidden"])
 def test_a_run_smaller_than_the_papers_decides_nothing(smaller: str) -> None:
     assert judged({}) is HOLDS
     assert judged({smaller: 100}) is UNDECIDED

@@ -33,6 +33,7 @@ from attnscope.training.engine.workers import Workers
 from attnscope.training.masked_lm import MaskedWords
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.tying import Tying
+from cases import for_each
 
 SMALL: dict[str, Any] = {"corpus": "grammar-sentiment", "vectors": "", "most_steps": 3, "hidden": 4}
 SOURCE = GrammarSentiment()
@@ -47,7 +48,7 @@ def named(dataset: str, table: str, percent: bool = False) -> Sheet:
     return Sheet(dataset, "test", range(5), "tutek", table, PRINTED[dataset], percent)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("table", "percent"),
     [("table1", True), ("table2", False), ("table3", False), ("table5", False)],
 )
@@ -190,7 +191,7 @@ def test_recipes_share_their_units(tmp_path: Path):
     assert set(again.result.units) <= set(first.result.units)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("recipe", "beside"), [(table1, []), (table2, ["dot"]), (table6, ["dot"]), (fig1, ["dot"])]
 )
 def test_attention_that_a_recipe_does_not_have_by_default_stands_beside_it(

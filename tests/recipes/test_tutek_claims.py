@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pytest
-
 from attnscope.claims.catalogue import catalogue
 from attnscope.claims.decide import Verdict
 from attnscope.claims.pool import Decision, Pool
 from attnscope.recipes import entries
 from attnscope.recipes.recipe import module_of
 from attnscope.runs.result import Measurement, Result
+from cases import for_each
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
 CORPORA = ("tutek-sst", "tutek-imdb", "tutek-ag-news", "tutek-20news")
@@ -196,7 +195,7 @@ def identical(off: float) -> Rows:
     return [row("identity", CORPORA[0], off, 0.0, (0,), classifier="a", way="polarity")]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("claim", "rows", "expected"),
     [
         ("tutek.performance-kept", kept(-2.0), HOLDS),
@@ -266,14 +265,14 @@ SEVERAL: dict[str, Callable[[], Rows]] = {
 }
 
 
-@pytest.mark.parametrize("claim", SEVERAL)
+@for_each("claim", SEVERAL)
 def test_fewer_steps_than_the_default_decide_nothing(claim: str):
     rows = SEVERAL[claim]()
     assert decide(claim, rows, config={"most_steps": 2000}).verdict is HOLDS
     assert decide(claim, rows, config={"most_steps": 1999}).verdict is UNDECIDED
 
 
-@pytest.mark.parametrize("claim", SEVERAL)
+@for_each("claim", SEVERAL)
 def test_the_packages_own_corpus_shows_and_never_decides(claim: str):
     rows = [r.model_copy(update={"dataset": "grammar-sentiment"}) for r in SEVERAL[claim]()]
     assert decide(claim, rows).verdict is UNDECIDED

@@ -22,6 +22,7 @@ from attnscope.models.trace import Trace
 from attnscope.training import bleu
 from attnscope.training.bleu import Bleu
 from attnscope.training.metric import Metric
+from cases import for_each
 
 SENTENCES = [
     "the small dog sees a red ball .",
@@ -99,8 +100,8 @@ def test_a_perfect_translation_has_100():
     assert Bleu()(Copier(), BATCH, SOURCE, "val") == pytest.approx(100)
 
 
-@pytest.mark.parametrize("replaced", [{"dog": "man"}, {"a": "the", "old": "small"}])
-@pytest.mark.parametrize("count", [2, 5])
+@for_each("replaced", [{"dog": "man"}, {"a": "the", "old": "small"}])
+@for_each("count", [2, 5])
 def test_bleu_is_sacrebleus_of_detokenised_text_over_the_whole_corpus(replaced, count):
     texts = [" ".join(replaced.get(word, word) for word in text.split()) for text in SENTENCES]
     said, meant = (
@@ -112,7 +113,7 @@ def test_bleu_is_sacrebleus_of_detokenised_text_over_the_whole_corpus(replaced, 
     assert Bleu()(Copier(replaced), batch, SOURCE, "val") == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("positions", [1, 100, 10**6])
+@for_each("positions", [1, 100, 10**6])
 def test_decoding_in_parts_gives_every_example_its_own_text(monkeypatch, positions):
     monkeypatch.setattr(bleu, "_POSITIONS", positions)
     assert Bleu().translate(Copier(), BATCH, SOURCE) == SOURCE.references("val", 5)
@@ -123,7 +124,7 @@ def test_an_output_is_cut_at_the_limit():
     assert texts[:2] == ["the small dog", "a man reads"]
 
 
-@pytest.mark.parametrize("width", [1, 2, 5])
+@for_each("width", [1, 2, 5])
 def test_the_width_and_the_attention_are_those_of_the_search(width):
     source = SampledCopy(length=4, vocabulary=6)
     batch, boundaries = source.evaluation_batch(20), source.boundaries

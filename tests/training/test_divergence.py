@@ -9,6 +9,7 @@ from attnscope.errors import AttnscopeError, NonFiniteLoss
 from attnscope.training.engine.workers import train_units
 from attnscope.training.loop import build_model, train_unit
 from attnscope.training.optimizer import Adam
+from cases import for_each
 
 # The first update makes weights of about 1e30, whose products overflow in step 1.
 TOO_LARGE = Adam(lr=1e30)
@@ -22,7 +23,7 @@ def test_diverged_unit_names_the_step_and_says_what_to_do(tiny, tmp_path, schedu
     assert not unit.folder(tmp_path).finished()[0]
 
 
-@pytest.mark.parametrize("held", [1, 2, 3])
+@for_each("held", [1, 2, 3])
 def test_step_is_named_however_many_losses_are_looked_at_together(
     tiny, tmp_path, monkeypatch, held
 ):

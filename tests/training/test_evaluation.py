@@ -30,6 +30,7 @@ from attnscope.training.metric import Metric
 from attnscope.training.objective import Likelihood
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit
+from cases import for_each
 
 TRANSLATOR = Seq2SeqSpec(embedding=8, hidden=8, embeddings="separate")
 SCORES = (Attention(), LexicalProbe())
@@ -53,7 +54,7 @@ def settings(**given) -> Training:
     return Training(steps=0, batch_size=4, evaluate_at=(), **given)
 
 
-@pytest.mark.parametrize("positions", [1, 40, 10_000])
+@for_each("positions", [1, 40, 10_000])
 def test_evaluation_is_the_same_however_the_examples_are_batched(case, positions):
     source, model, batch = case
     training = settings(scores=SCORES, stored=7)

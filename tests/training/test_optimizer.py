@@ -19,6 +19,7 @@ from attnscope.training.optimizer import (
     optimizer_arrays,
     restore_optimizer,
 )
+from cases import for_each
 
 SPEC = AitkenAdam(decay=0.9, clip=0.5)
 
@@ -118,8 +119,8 @@ def test_plain_descent_takes_the_gradient_times_the_rate():
 ALL = [SPEC, Adam(), ClippedAdam(clip=0.5), Adagrad(lr_decay=0.1), Sgd()]
 
 
-@pytest.mark.parametrize("spec", ALL, ids=lambda spec: spec.kind)
-@pytest.mark.parametrize("stop", [0, 1, 4])
+@for_each("spec", ALL, ids=lambda spec: spec.kind)
+@for_each("stop", [0, 1, 4])
 def test_a_restored_optimiser_goes_on_to_the_same_bytes(spec, stop):
     undisturbed, stopped = parameters(), parameters()
     update(spec.build(undisturbed), undisturbed, range(7))
@@ -139,7 +140,7 @@ def test_parameters_without_a_gradient_do_not_hold_the_rate_back():
     assert optimizer.param_groups[0]["lr"] == 0.1 * 0.9**2
 
 
-@pytest.mark.parametrize("spec", ALL, ids=lambda spec: spec.kind)
+@for_each("spec", ALL, ids=lambda spec: spec.kind)
 def test_stacked_models_are_updated_and_clipped_each_by_itself(spec):
     source = OneToOne(shortest=2, longest=3)
     models = [EncoderDecoderSpec(hidden=3).build(source, seed).double() for seed in range(2)]
@@ -162,7 +163,7 @@ def test_stacked_models_are_updated_and_clipped_each_by_itself(spec):
             torch.testing.assert_close(found, parameter, rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize("spec", ALL, ids=lambda spec: spec.kind)
+@for_each("spec", ALL, ids=lambda spec: spec.kind)
 def test_a_stack_trains_what_its_models_train(spec):
     source = OneToOne(shortest=2, longest=3)
     models = [EncoderDecoderSpec(hidden=3).build(source, seed) for seed in range(2)]

@@ -13,6 +13,7 @@ from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Frozen, Uniform
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.training.loop import build_model, load_model, train_unit
+from cases import for_each
 
 QUERY_MAPS = "attention.query_maps"
 
@@ -33,7 +34,7 @@ def test_without_freezing_every_parameter_moves(tiny, tmp_path):
     assert moved(tiny(), tmp_path)[1] == set()
 
 
-@pytest.mark.parametrize("prefixes", [("encoder",), ("attention", "output.bias"), ("hidden",)])
+@for_each("prefixes", [("encoder",), ("attention", "output.bias"), ("hidden",)])
 def test_frozen_parts_stay_while_all_others_move(tiny, tmp_path, prefixes):
     changed, still = moved(tiny(frozen=prefixes), tmp_path)
     assert still
@@ -64,8 +65,8 @@ def test_frozen_attention_weights_never_move_what_decides_them(tiny, tmp_path):
     assert still == starting(changed | still, QUERY_MAPS)
 
 
-@pytest.mark.parametrize("rule", [Uniform(), Frozen()])
-@pytest.mark.parametrize(
+@for_each("rule", [Uniform(), Frozen()])
+@for_each(
     ("source", "model"),
     [
         (

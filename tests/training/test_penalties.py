@@ -17,6 +17,7 @@ from attnscope.training.engine.vmapped import stack, stack_batches, stacked_loss
 from attnscope.training.objective import Likelihood, Term, total
 from attnscope.training.penalties import DirectionProduct, SquaredNorm
 from attnscope.training.tying import Tying
+from cases import for_each
 
 SOURCE = OneToOne(shortest=2, longest=3)
 STREAM = torch.Generator()
@@ -88,7 +89,7 @@ def value(term, model, batch=BATCH):
     return float(term(model, batch, model.trace(batch), STREAM).detach())
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("encoder", "parts"),
     [
         (Affine(hidden=4), ("encoder",)),
@@ -186,7 +187,7 @@ def test_a_model_without_directions_says_what_has_them(traced):
         DirectionProduct()(model, trace.batch, trace, STREAM)
 
 
-@pytest.mark.parametrize("term", [SquaredNorm(parts=("encoder",)), Tying(), DirectionProduct()])
+@for_each("term", [SquaredNorm(parts=("encoder",)), Tying(), DirectionProduct()])
 def test_penalties_of_stacked_models_are_those_of_each(term):
     specs = ClassifierSpec(embedding=6, encoder=Affine(hidden=6), attention=DotProduct())
     models = [specs.build(TEXTS, seed).double() for seed in range(3)]

@@ -18,6 +18,7 @@ from attnscope.training.loop import build_model, train_unit
 from attnscope.training.objective import negative_log_likelihood
 from attnscope.training.optimizer import Adagrad
 from attnscope.training.unit import Training, every, merged
+from cases import for_each
 
 SOURCES = (PermutationCopy(length=5), MixtureCopy(length=4), KeywordTask(), GrammarTranslation())
 
@@ -55,7 +56,7 @@ def test_unit_of_no_steps_is_evaluated_as_it_was_initialised(tiny, tmp_path):
     assert folder.log[0]["training_loss"] is None
 
 
-@pytest.mark.parametrize("held", [1, 3, 1000])
+@for_each("held", [1, 3, 1000])
 def test_training_loss_is_the_mean_over_all_steps_since_the_last_evaluation(
     tiny, tmp_path, monkeypatch, held
 ):
@@ -69,7 +70,7 @@ def test_training_loss_is_the_mean_over_all_steps_since_the_last_evaluation(
     assert means == [None, sum(losses[:3]) / 3, sum(losses[3:]) / 3]
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.dataset)
+@for_each("source", SOURCES, ids=lambda source: source.dataset)
 def test_training_data_depends_on_seed_and_step_alone(source):
     first = source.training_batch(3, 7, 4)
     torch.manual_seed(0)
@@ -80,7 +81,7 @@ def test_training_data_depends_on_seed_and_step_alone(source):
     assert same(source.training_batch(3, 7, 4), first)
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.dataset)
+@for_each("source", SOURCES, ids=lambda source: source.dataset)
 def test_more_evaluation_data_begins_with_the_same_examples(source):
     few, many = source.evaluation_batch(20), source.evaluation_batch(70)
     torch.rand(3)
