@@ -71,9 +71,9 @@ def variants():
     import_kinds()
     roots = [root for root in Spec.__subclasses__() if root.__module__.startswith("attnscope.")]
     return [
-        pytest.param(root, variant, id=f"{root.__name__}-{kind}")
+        (root, variant)
         for root in roots
-        for kind, variant in root.variants.items()
+        for variant in root.variants.values()
         if variant.__module__.startswith("attnscope.")
     ]
 
