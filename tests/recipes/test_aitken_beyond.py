@@ -20,6 +20,7 @@ from attnscope.recipes.extra.beyond import QUICK, Config, numbers, paths
 from attnscope.recipes.extra.beyond_findings import FINDINGS, average_attention, carried_over
 from attnscope.recipes.kit.sheet import number as key
 from attnscope.runs.result import Measurement
+from cases import for_each
 
 TASK = OneToOne(shortest=3, longest=6)
 TRANSFORMER = TransformerSpec(width=12, heads=3, feed_forward=16)
@@ -137,7 +138,7 @@ def test_findings_carry_over_by_the_thresholds_of_the_papers_claims():
     assert between == dict.fromkeys(names) | {"dictionary": 1.0}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("gap", "three", "expected"),
     [(0.1, 0.9, 1.0), (0.1, 0.7, 0.0), (-0.1, 0.9, 0.0), (0.1, 0.8, None), (0.0, 0.9, None)],
 )

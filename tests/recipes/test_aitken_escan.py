@@ -53,6 +53,7 @@ from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.unit import UnitFolder
 from attnscope.training.trained_unit import TrainedUnit
+from cases import for_each
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
 CONFIG = EscanConfig(**(ESCAN_QUICK | {"hidden": 8, "samples": 40, "examples": 10}))
@@ -395,7 +396,7 @@ def decide(claim: str, *rows: Measurement, scale: str = "full") -> Decision:
     return rules[claim](Pool((result,)))
 
 
-@pytest.mark.parametrize("recipe", ALL)
+@for_each("recipe", ALL)
 def test_a_recipe_decides_the_claims_that_the_catalogue_gives_it(recipe: str) -> None:
     assert set(ALL[recipe]) == {entry.id for entry in catalogue() if recipe in entry.recipes}
 
@@ -414,7 +415,7 @@ def accuracies(model: str, reached: int, seeds: int = 10) -> list[Measurement]:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("aed", "ao", "seeds", "expected"),
     [
         (10, 4, 10, HOLDS),
@@ -430,7 +431,7 @@ def test_a_third_of_ten_seeds_of_both_must_reach_the_papers_accuracy(
     assert decide("aitken.escan-accuracy", *rows).verdict is expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("difference", "ratio", "expected"),
     [(0.5, 3.0, HOLDS), (0.1, 1.2, FAILS), (0.005, 1.6, UNDECIDED), (-0.2, 0.5, FAILS)],
 )
@@ -631,7 +632,7 @@ def test_a_claim_of_several_figures_is_decided_in_one_way() -> None:
     assert fig2.CLAIMS["aitken.cells"] is fig5.CLAIMS["aitken.cells"]
 
 
-@pytest.mark.parametrize("recipe", ALL)
+@for_each("recipe", ALL)
 def test_a_run_of_which_no_network_is_accepted_says_so_and_draws_its_accuracies(
     recipe: str, tmp_path: Path
 ) -> None:

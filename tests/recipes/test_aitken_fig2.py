@@ -37,6 +37,7 @@ from attnscope.training.engine.grouping import groups
 from attnscope.training.engine.workers import Workers
 from attnscope.training.progress import Silent
 from attnscope.training.trained_unit import TrainedUnit
+from cases import for_each
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
 LENGTH = 4
@@ -57,7 +58,7 @@ def untrained(model: ArchitectureName = "aed", attention: Any = "dot") -> Traine
     return found
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("model", "width", "penalty"), [("ved", None, 1e-4), ("aed", None, 1e-3), ("ao", 50, 1e-3)]
 )
 def test_units_have_the_sizes_of_the_authors_code(
@@ -117,7 +118,7 @@ def test_reversed_sequences_that_decide_have_one_length_of_twenty() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("given", "read"),
     [("", ()), ("lstm", ("lstm",)), ("lstm,learned", ("lstm", "learned"))],
 )
@@ -246,8 +247,8 @@ def test_seeds_trained_on_their_own_words_are_one_vmapped_group_and_learn(tmp_pa
         assert one.log[-1]["loss"] < one.log[0]["loss"]
 
 
-@pytest.mark.parametrize("attention", ["dot", "learned"])
-@pytest.mark.parametrize("model", ["aed", "ao"])
+@for_each("attention", ["dot", "learned"])
+@for_each("model", ["aed", "ao"])
 def test_the_readout_of_the_context_gives_the_logits_from_attended_states(
     model: ArchitectureName, attention: str
 ) -> None:
@@ -352,8 +353,8 @@ FIXED = OneToOne(shortest=LENGTH, longest=LENGTH)
 TURNED = Reversed(shortest=LENGTH, longest=LENGTH)
 
 
-@pytest.mark.parametrize("task", [FIXED, TURNED], ids=["one-to-one", "reversed"])
-@pytest.mark.parametrize(
+@for_each("task", [FIXED, TURNED], ids=["one-to-one", "reversed"])
+@for_each(
     ("name", "axes", "expected"),
     [
         ("temporal_agreement", {}, 1.0),
@@ -597,12 +598,12 @@ OWN = (
 )
 
 
-@pytest.mark.parametrize("claim", OWN)
+@for_each("claim", OWN)
 def test_a_claim_holds_on_what_the_paper_describes(claim: str) -> None:
     assert decided(claim, as_claimed()) is HOLDS
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("claim", "name", "value", "where"),
     [
         ("one-to-one", "solved", 0.6, {"model": "ved"}),
@@ -631,25 +632,25 @@ def test_any_one_altered_number_fails_its_claim(
     assert decided(claim, rows) is FAILS
 
 
-@pytest.mark.parametrize("claim", [claim for claim in OWN if claim != "one-to-one"])
+@for_each("claim", [claim for claim in OWN if claim != "one-to-one"])
 def test_networks_that_do_not_solve_their_task_decide_nothing(claim: str) -> None:
     rows = changed(as_claimed(), "word_accuracy", 0.9, lambda r: True)
     assert decided(claim, rows) is UNDECIDED
 
 
-@pytest.mark.parametrize("claim", OWN)
+@for_each("claim", OWN)
 def test_four_seeds_decide_nothing_but_in_a_quick_run(claim: str) -> None:
     rows = [r.model_copy(update={"n": 4, "seeds": (0, 1, 2, 3)}) for r in as_claimed()]
     assert decided(claim, rows) is UNDECIDED
     assert decided(claim, rows, "quick") is HOLDS
 
 
-@pytest.mark.parametrize("claim", OWN)
+@for_each("claim", OWN)
 def test_nothing_measured_decides_nothing(claim: str) -> None:
     assert decided(claim, [row("other", ONE, "aed", 1.0)]) is UNDECIDED
 
 
-@pytest.mark.parametrize("claim", OWN)
+@for_each("claim", OWN)
 def test_numbers_of_other_cells_and_single_lengths_do_not_decide(claim: str) -> None:
     others = [
         r.model_copy(update={"value": 0.5, "low": 0.5, "high": 0.5, "axes": r.axes | axes})

@@ -38,6 +38,7 @@ from attnscope.runs.unit import UnitFolder
 from attnscope.training.engine.workers import Workers
 from attnscope.training.optimizer import Adam
 from attnscope.training.trained_unit import TrainedUnit
+from cases import for_each
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
 GRAMMAR = GrammarTranslation()
@@ -370,7 +371,7 @@ def test_translation_terms_hold_where_none_dominates_and_time_matters_early() ->
     assert "ParaCrawl" in decision.deviation
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "model", "value"),
     [
         ("largest_share", "aed", 0.6),
@@ -386,7 +387,7 @@ def test_translation_terms_fail_with_any_part(name: str, model: str, value: floa
     assert decide("translation-terms", rows).verdict is FAILS
 
 
-@pytest.mark.parametrize("step", [1, 2, 3])
+@for_each("step", [1, 2, 3])
 def test_time_must_be_the_largest_term_at_each_early_step(step: int) -> None:
     rows = changed(-0.1, lambda one: one.name == "early_gap" and one.axes.get("step") == step)
     assert decide("translation-terms", rows).verdict is FAILS
