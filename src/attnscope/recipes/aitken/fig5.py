@@ -230,10 +230,9 @@ def _relation(found: Sequence[Sequence[Numbers]]) -> list[Measurement]:
     solved = [networks for networks in found if networks]
     for form in ("raw", "centred") if len(solved) >= _PAIRS else ():
         share, similar = number("term_share", form=form, term=MU_MU), number("attention_similarity")
-        pairs = [
-            ([one[share] for one in networks], [one[similar] for one in networks])
-            for networks in solved
-        ]
+        pairs = []
+        for networks in solved:
+            pairs.append(([one[share] for one in networks], [one[similar] for one in networks]))
         interval = grouped_spearman(pairs, rng())
         rows.append(sheet.row("share_similarity_spearman", interval, {"form": form}))
     return rows

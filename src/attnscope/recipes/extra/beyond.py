@@ -9,6 +9,7 @@ networks: ``l2`` adds their penalty.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 from pydantic import Field
@@ -131,11 +132,9 @@ def unit(task: Source, model: ModelSpec, seed: int, config: Config) -> Unit:
 
 def measure(config: Config, lab: Lab) -> list[Measurement | Plane]:
     """Train all networks, measure those that solve their task, and report what carries over."""
-    units = {
-        (name, task): [unit(task, model, seed, config) for seed in range(config.seeds)]
-        for name, model in config.models.items()
-        for task in config.tasks
-    }
+    units = {}
+    for (name, model), task in product(config.models.items(), config.tasks):
+        units[name, task] = [unit(task, model, seed, config) for seed in range(config.seeds)]
     rows: list[Measurement | Plane] = []
     pairs: dict[str, list[tuple[list[float], list[float]]]] = {name: [] for name in config.models}
     for (name, task), members in lab.train(units, "networks").items():

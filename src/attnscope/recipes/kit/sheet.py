@@ -236,14 +236,11 @@ class Sheet:
         if not tables:
             return []
         absent = [math.nan] * tables[0].shape[1]
-        means = [
-            [mean_interval(list(values), rng=rng()) for values in zip(*rows, strict=True)]
-            for rows in zip_longest(*(table.tolist() for table in tables), fillvalue=absent)
-        ]
-        ends: dict[str, Any] = {
-            end: [[getattr(mean, end) for mean in line] for line in means]
-            for end in ("value", "low", "high")
-        }
+        ends: dict[str, Any] = {"value": [], "low": [], "high": []}
+        for rows in zip_longest(*(table.tolist() for table in tables), fillvalue=absent):
+            means = [mean_interval(list(values), rng=rng()) for values in zip(*rows, strict=True)]
+            for end, lines in ends.items():
+                lines.append([getattr(mean, end) for mean in means])
         values, bounds = ends.pop("value"), ends if len(tables) > 1 else {}
         return [self.matrix(name, values, n=len(tables), **bounds, **labels)]
 

@@ -8,6 +8,7 @@ output held in place (Jain & Wallace) is measured with it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Annotated, Any
 
 import altair as alt
@@ -86,11 +87,10 @@ def imitator_of(config: Config, base: Unit, divergence: float) -> Unit:
 
 def imitators(config: Config, runs: Runs) -> dict[tuple[ModelVariant, float], list[Unit]]:
     """Return all adversaries of a corpus's models."""
-    return {
-        (variant, strength): [imitator_of(config, trained.unit, strength) for trained in units]
-        for variant, units in runs.units.items()
-        for strength in config.lambdas
-    }
+    plan = {}
+    for (variant, units), strength in product(runs.units.items(), config.lambdas):
+        plan[variant, strength] = [imitator_of(config, one.unit, strength) for one in units]
+    return plan
 
 
 def measure(config: Config, lab: Lab) -> list[Measurement]:
