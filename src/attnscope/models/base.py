@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
-from attnscope.data.batch import Batch
 from attnscope.data.source import Source
-from attnscope.models.dropout import Randomness
-from attnscope.models.intervention import AttentionRule
-from attnscope.models.trace import Trace
+from attnscope.models.trace import AttentionModel
 from attnscope.runs.spec import Spec
 
 if TYPE_CHECKING:
 
-    class AttentionModule(nn.Module):
+    class AttentionModule(nn.Module, AttentionModel):
         """A torch module that is an `AttentionModel`; to Python any module is one."""
-
-        def trace(
-            self,
-            batch: Batch,
-            attention: Mapping[str, AttentionRule] | None = None,
-            generator: Randomness | None = None,
-        ) -> Trace:
-            """Run the model on a batch."""
-
-        def readout(
-            self, context: Float[Tensor, "*any heads value"], query: Float[Tensor, "*any query"]
-        ) -> Float[Tensor, "*any output_type"]:
-            """Return the output logits for a context."""
 else:
     AttentionModule = nn.Module
 
