@@ -29,8 +29,8 @@ from attnscope.recipes.aitken.translation import (
     translator,
 )
 from attnscope.recipes.aitken.units import ArchitectureName, Group
+from attnscope.recipes.kit.lab import Lab
 from attnscope.recipes.kit.sheet import number as key
-from attnscope.recipes.recipe import Lab
 from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import read_settings

@@ -17,7 +17,7 @@ from attnscope.data.folder import Aligned
 from attnscope.errors import UsageError
 from attnscope.recipes.extra import alignment as recipe
 from attnscope.recipes.extra.alignment import Gold
-from attnscope.recipes.recipe import Lab
+from attnscope.recipes.kit.lab import Lab
 from attnscope.runs.result import Measurement, Result
 from attnscope.training.engine.workers import Workers
 from attnscope.training.trained_unit import TrainedUnit

@@ -13,7 +13,7 @@ from attnscope.claims.pool import Decision, Pool
 from attnscope.data.grammar import sentiment_corpus, translation_corpus
 from attnscope.data.tasks import MixtureCopy, PermutationCopy, SampledCopy
 from attnscope.errors import UsageError
-from attnscope.recipes.recipe import Lab
+from attnscope.recipes.kit.lab import Lab
 from attnscope.recipes.running import draw, run
 from attnscope.recipes.snell import cooccurrence as recipe
 from attnscope.runs.result import Matrix, Measurement, Result

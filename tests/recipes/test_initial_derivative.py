@@ -8,7 +8,7 @@ import pytest
 
 from attnscope.claims.decide import Verdict
 from attnscope.claims.pool import Decision, Pool
-from attnscope.recipes.recipe import Lab
+from attnscope.recipes.kit.lab import Lab
 from attnscope.recipes.running import draw, run
 from attnscope.recipes.snell import initial_derivative as recipe
 from attnscope.runs.result import Measurement, Plane, Result

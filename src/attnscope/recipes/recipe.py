@@ -21,18 +21,6 @@ from attnscope.runs.spec import Settings
 from attnscope.runs.unit import UnitFolder
 from attnscope.training.registry import read_unit
 
-__all__ = [
-    "Charts",
-    "Lab",
-    "Logged",
-    "Predicate",
-    "RecipeModule",
-    "command_of",
-    "module_of",
-    "read_logged",
-]
-
-
 Charts = Mapping[str, Any]
 
 

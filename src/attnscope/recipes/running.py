@@ -13,7 +13,8 @@ import torch
 
 from attnscope.errors import UsageError, WorkspaceError
 from attnscope.figures.save import figures_available, save
-from attnscope.recipes.recipe import Charts, Lab, Logged, module_of, read_logged
+from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.recipe import Charts, module_of, read_logged
 from attnscope.recipes.registry import Entry, find, find_known, measures_of
 from attnscope.runs.environment import environment
 from attnscope.runs.files import refuse_links

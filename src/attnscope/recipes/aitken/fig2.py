@@ -31,10 +31,11 @@ from attnscope.recipes.aitken import attention, components, pictures, terms
 from attnscope.recipes.aitken.pictures import matrix_panel, term_symbols
 from attnscope.recipes.aitken.section_claims import SECTION_3
 from attnscope.recipes.aitken.units import KINDS, ArchitectureName, Group, TaskConfig
+from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import dots
 from attnscope.recipes.kit.settings import several
 from attnscope.recipes.kit.sheet import Numbers, Sheet, number
-from attnscope.recipes.recipe import Charts, Lab, Logged
+from attnscope.recipes.recipe import Charts
 from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
 

@@ -24,9 +24,10 @@ from attnscope.recipes.aitken import components, pictures, subphrases
 from attnscope.recipes.aitken.claims import AED, DELTA_SMALL, on_escan
 from attnscope.recipes.aitken.pictures import matrix_panel, name_of
 from attnscope.recipes.aitken.units import ESCAN_QUICK, REACHED, EscanConfig, Group, train
+from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import dots
 from attnscope.recipes.kit.sheet import Sheet, number, rng
-from attnscope.recipes.recipe import Charts, Lab, Logged
+from attnscope.recipes.recipe import Charts
 from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
 

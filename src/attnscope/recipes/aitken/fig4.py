@@ -43,9 +43,10 @@ from attnscope.recipes.aitken.translation import (
     train_translators,
 )
 from attnscope.recipes.aitken.units import MODELS, TRANSLATION, Group
+from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import band, dots
 from attnscope.recipes.kit.sheet import Numbers, Sheet, number, rng
-from attnscope.recipes.recipe import Charts, Lab, Logged
+from attnscope.recipes.recipe import Charts
 from attnscope.runs.pictures import Curve, Matrix, Plane
 from attnscope.runs.result import Measurement, Result
 

@@ -43,8 +43,8 @@ from attnscope.recipes.aitken.units import (
     train,
     with_printed,
 )
+from attnscope.recipes.kit.lab import Lab
 from attnscope.recipes.kit.sheet import Number, Numbers, Sheet, number, rng
-from attnscope.recipes.recipe import Lab
 from attnscope.runs.pictures import Curve, Matrix
 from attnscope.runs.result import Measurement
 

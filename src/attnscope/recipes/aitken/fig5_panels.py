@@ -21,8 +21,9 @@ from attnscope.recipes.aitken.pictures import (
     term_symbols,
 )
 from attnscope.recipes.aitken.terms import SHADES, THREE
+from attnscope.recipes.kit.lab import Logged
 from attnscope.recipes.kit.plots import band, datasets, dots, ends
-from attnscope.recipes.recipe import Charts, Logged
+from attnscope.recipes.recipe import Charts
 from attnscope.runs.pictures import Matrix
 from attnscope.runs.result import Measurement, Result
 

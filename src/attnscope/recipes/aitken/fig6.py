@@ -25,9 +25,10 @@ from attnscope.recipes.aitken import attention, pictures, subphrases
 from attnscope.recipes.aitken.claims import AED, AO, HALF, MOST, on_escan
 from attnscope.recipes.aitken.pictures import NAMES, Cloud, name_of
 from attnscope.recipes.aitken.units import ESCAN_QUICK, EscanConfig, train
+from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import band, dots
 from attnscope.recipes.kit.sheet import Numbers
-from attnscope.recipes.recipe import Charts, Lab, Logged
+from attnscope.recipes.recipe import Charts
 from attnscope.runs.pictures import Curve, Plane
 from attnscope.runs.result import Measurement, Result
 

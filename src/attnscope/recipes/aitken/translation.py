@@ -31,8 +31,8 @@ from attnscope.recipes.aitken.units import (
     Group,
     with_printed,
 )
+from attnscope.recipes.kit.lab import Lab
 from attnscope.recipes.kit.sheet import Lines, Numbers, Sheet, number
-from attnscope.recipes.recipe import Lab
 from attnscope.runs.pictures import Curve
 from attnscope.runs.result import Measurement
 from attnscope.runs.spec import Settings

@@ -32,8 +32,8 @@ from attnscope.models.architectures import (
 )
 from attnscope.models.cells import CellName
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
+from attnscope.recipes.kit.lab import Lab
 from attnscope.recipes.kit.sheet import Number, Sheet
-from attnscope.recipes.recipe import Lab
 from attnscope.runs.result import Measurement
 from attnscope.runs.spec import Settings
 from attnscope.scores.attention import Attention

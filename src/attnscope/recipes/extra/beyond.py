@@ -32,9 +32,10 @@ from attnscope.recipes.aitken import attention, components, pictures, terms
 from attnscope.recipes.aitken.pictures import dataset_name, term_symbols
 from attnscope.recipes.aitken.units import EscanConfig
 from attnscope.recipes.extra.beyond_findings import ALL_HEADS, average_attention, carried_over
+from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import datasets, dots
 from attnscope.recipes.kit.sheet import Numbers, Sheet, number, rng
-from attnscope.recipes.recipe import Charts, Lab, Logged
+from attnscope.recipes.recipe import Charts
 from attnscope.runs.pictures import Plane
 from attnscope.runs.result import Measurement, Result
 from attnscope.training.objective import Likelihood
