@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,12 @@ pytestmark = pytest.mark.skipif(
 
 def planned(folder: Path) -> str:
     command = ["make", "-n", "demo", f"PYTHON={sys.executable}"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+    # Under `make test` an inner make would print its folder and inherit flags.
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    done = subprocess.run(
+        command, cwd=folder, env=clean, capture_output=True, text=True, check=True
+    )
+    return done.stdout
 
 
 @pytest.fixture
