@@ -18,7 +18,7 @@ from attnscope.data.text import LabelledText, ParallelText
 from attnscope.recipes.kit.corpora import is_classification
 from attnscope.recipes.snell.agreement import CODE, TEXT, AgreementTable, sheet_of
 from attnscope.recipes.snell.table5 import agreements, contextual, curves, seed_pairs
-from attnscope.recipes.snell.units import Runs, TextConfig, open_corpus, units_of
+from attnscope.recipes.snell.units import SnellUnits, TextConfig, open_corpus, units_of
 from attnscope.runs.result import Curve, Measurement, select
 from attnscope.training.bleu import Bleu
 from attnscope.training.loop import train_unit
@@ -54,7 +54,7 @@ Words = list[np.ndarray]
 
 
 @pytest.fixture(scope="module")
-def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Runs]:
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SnellUnits]:
     workspace = tmp_path_factory.mktemp("runs")
     translate = Bleu.translate
     with pytest.MonkeyPatch.context() as patch:
@@ -63,7 +63,7 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Runs]:
         return {name: trained(open_corpus(TINY, name), workspace) for name in CORPORA}
 
 
-def trained(source: Corpus, workspace: Path) -> Runs:
+def trained(source: Corpus, workspace: Path) -> SnellUnits:
     """Train the units of a corpus, fast enough for attention to move in a few steps."""
     hasty = {"optimizer": Adam(lr=0.05), "evaluate_at": (3, 8, 16)}
 
@@ -74,11 +74,13 @@ def trained(source: Corpus, workspace: Path) -> Runs:
 
     plan = units_of(TINY, source)
     others = [train(unit) for unit in plan.pop("comparisons")]
-    return Runs(source, comparisons=others, **{part: train(unit) for part, unit in plan.items()})
+    return SnellUnits(
+        source, comparisons=others, **{part: train(unit) for part, unit in plan.items()}
+    )
 
 
 @pytest.fixture(scope="module")
-def tables(corpora: dict[str, Runs]) -> dict[tuple[str, str], list[Measurement]]:
+def tables(corpora: dict[str, SnellUnits]) -> dict[tuple[str, str], list[Measurement]]:
     found = {}
     for name, runs in corpora.items():
         for split in SPLITS:
@@ -136,7 +138,7 @@ def agreement(u: Words, v: Words, metric: str) -> float:
 class Plain:
     """One corpus and split, read without any of the code under test."""
 
-    def __init__(self, runs: Runs, split: str, way: str) -> None:
+    def __init__(self, runs: SnellUnits, split: str, way: str) -> None:
         self.runs, self.split, self.way = runs, split, way
         self.reference = runs.reference
         self.batch = runs.reference.examples_of(split)
@@ -232,7 +234,7 @@ every_case = for_each("key", KEYS)
 
 @pytest.fixture(scope="module")
 def cases(
-    corpora: dict[str, Runs], tables: dict[tuple[str, str], list[Measurement]]
+    corpora: dict[str, SnellUnits], tables: dict[tuple[str, str], list[Measurement]]
 ) -> dict[tuple[str, ...], Case]:
     return {key: (Plain(corpora[key[0]], *key[1:]), tables[key[:2]]) for key in KEYS}
 

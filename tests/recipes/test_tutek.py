@@ -80,8 +80,8 @@ def test_the_weight_with_the_highest_validation_f1_is_chosen_and_the_smallest_of
     untrained = TrainedUnit(unit, unit.folder(tmp_path))
     f1 = {30.0: largest, 1.0: 0.7, 10.0: 0.9}
     grid = {weight: units.GridPoint(untrained, value) for weight, value in f1.items()}
-    assert units.Runs(SOURCE, {}, {which: grid}).weight(which) == 10
-    assert units.Runs(SOURCE, {}, {}).weight(which) is None
+    assert units.TutekUnits(SOURCE, {}, {which: grid}).weight(which) == 10
+    assert units.TutekUnits(SOURCE, {}, {}).weight(which) is None
 
 
 @pytest.mark.parametrize(("weights", "drawn"), [((1.0,), False), ((1.0, 10.0), True)])
@@ -243,7 +243,7 @@ def test_deeper_models_have_the_weight_that_was_chosen_for_one_layer(tmp_path: P
     unit = unit_of(settings, SOURCE, which, 0, 1.0)
     untrained = TrainedUnit(unit, unit.folder(tmp_path))
     tried = {weight: units.GridPoint(untrained, f1) for weight, f1 in ((1.0, 0.2), (20.0, 0.9))}
-    planned = table6.deeper_units(settings, units.Runs(SOURCE, {which: []}, {which: tried}))
+    planned = table6.deeper_units(settings, units.TutekUnits(SOURCE, {which: []}, {which: tried}))
     assert [deep.layers for deep in planned] == [2, 3]
     assert all(unit.training.objective[1].weight == 20.0 for unit in leaves(planned))  # type: ignore[attr-defined]
 

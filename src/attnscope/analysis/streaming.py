@@ -6,7 +6,7 @@ the result needs. `Ratio` keeps two numbers per example, enough for intervals ov
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -68,10 +68,11 @@ def collect(traces: Iterable[Trace], measures: Mapping[Key, Measure]) -> dict[Ke
             found[name].append(Ratio(ratio.above.cpu(), ratio.below.cpu()))
     if not all(found.values()):
         raise UsageError("There is nothing to measure: give at least one forward pass.")
-    return {
-        name: Ratio(torch.cat([r.above for r in ratios]), torch.cat([r.below for r in ratios]))
-        for name, ratios in found.items()
-    }
+    return {name: _joined(ratios) for name, ratios in found.items()}
+
+
+def _joined(ratios: Sequence[Ratio]) -> Ratio:
+    return Ratio(torch.cat([r.above for r in ratios]), torch.cat([r.below for r in ratios]))
 
 
 class CellMeans:

@@ -209,11 +209,10 @@ def _parallel(
         for column in (0, 1)
     ]
     parts = _split(sides[0], validation)
-    files = {
-        f"{part}.{name}": "".join(f"{side[place]}\n" for place in places)
-        for part, places in parts.items()
-        for name, side in zip(names, sides, strict=True)
-    }
+    files = {}
+    for part, places in parts.items():
+        for name, side in zip(names, sides, strict=True):
+            files[f"{part}.{name}"] = "".join(f"{side[place]}\n" for place in places)
     stats = {part: {"n": len(places)} for part, places in parts.items()}
     return {"kind": "parallel", "langs": names, "stats": stats}, files
 

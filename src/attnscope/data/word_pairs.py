@@ -7,6 +7,7 @@ a blank, and leaves no doubt which word a piece is of.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import torch
@@ -38,7 +39,7 @@ def read_word_pairs(source: Corpus, pairs: Iterable[tuple[Words, Words]]) -> Wor
     examples, inputs, outputs = [], [], []
     for n, (words, target) in enumerate(pairs):
         x, y = _cut(source, words, source.input_words), _cut(source, target, source.output_words)
-        flat_x, flat_y = ([piece for word in side for piece in word] for side in (x, y))
+        flat_x, flat_y = list(chain.from_iterable(x)), list(chain.from_iterable(y))
         examples.append(Example(n, [*front, *flat_x, end], [bos, *flat_y], [*flat_y, eos]))
         inputs.append([-1] * len(front) + _owners(x) + [-1])
         outputs.append([*_owners(y), -1])

@@ -36,14 +36,14 @@ Run = Callable[[Batch], Tensor]
 
 
 @dataclass(frozen=True)
-class Found:
-    """What the first passes showed."""
+class Discovery:
+    """Attention sites of a model, and its logits in the first pass."""
 
     places: Places
     logits: Float[Tensor, "batch out output_type"]
 
 
-def discover(module: nn.Module, run: Run, batch: Batch) -> Found:
+def discover(module: nn.Module, run: Run, batch: Batch) -> Discovery:
     """Find the attention sites of a model.
 
     Parameters
@@ -76,7 +76,7 @@ def discover(module: nn.Module, run: Run, batch: Batch) -> Found:
         if seen not in kept
     ]
     reads = _reads(logits, kept, batch)
-    return Found(Places(_placed(kept, reads, batch), left_out), logits.detach())
+    return Discovery(Places(_placed(kept, reads, batch), left_out), logits.detach())
 
 
 def _follows(seen: Seen, lengths: Mapping[Call, int], own: set[int]) -> bool:

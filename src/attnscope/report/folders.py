@@ -36,7 +36,7 @@ class FoundResult:
 
 
 @dataclass
-class Found:
+class Contents:
     """Everything that a report can show, and a sentence for each thing that it cannot."""
 
     results: list[FoundResult] = field(default_factory=list)
@@ -44,9 +44,9 @@ class Found:
     notices: list[str] = field(default_factory=list)
 
 
-def find_contents(folders: Sequence[Path]) -> Found:
+def find_contents(folders: Sequence[Path]) -> Contents:
     """Return the results and units of workspaces, or of folders of a single result or unit."""
-    found = Found()
+    found = Contents()
     for folder in dict.fromkeys(folders):
         if not folder.is_dir():
             raise WorkspaceError(
@@ -71,7 +71,7 @@ def inside(path: Path, folder: Path) -> bool:
     return path.resolve().is_relative_to(folder.resolve())
 
 
-def _add_workspace(found: Found, folder: Path) -> None:
+def _add_workspace(found: Contents, folder: Path) -> None:
     for path in _within(found, folder, RESULTS):
         if path.parts[len(folder.parts)] != "units":
             _add_result(found, path.parent, folder, folder.resolve().name)
@@ -79,7 +79,7 @@ def _add_workspace(found: Found, folder: Path) -> None:
     found.units += [path.parent for path in units]
 
 
-def _add_result(found: Found, folder: Path, root: Path, workspace: str) -> None:
+def _add_result(found: Contents, folder: Path, root: Path, workspace: str) -> None:
     if not inside(folder / "result.json", root):
         found.notices.append(f"{folder / 'result.json'} is outside {root} and left out.")
         return
@@ -93,7 +93,7 @@ def _add_result(found: Found, folder: Path, root: Path, workspace: str) -> None:
         found.notices.append(f"{str(error).splitlines()[0].rstrip('.')}: it is left out.")
 
 
-def _add_listed_units(found: Found, folder: Path) -> None:
+def _add_listed_units(found: Contents, folder: Path) -> None:
     """Add the units that one result lists."""
     for each in found.results:
         if each.folder == folder:
@@ -107,7 +107,7 @@ def _is_unit(folder: Path) -> bool:
         return False
 
 
-def _within(found: Found, folder: Path, patterns: Sequence[str]) -> Iterator[Path]:
+def _within(found: Contents, folder: Path, patterns: Sequence[str]) -> Iterator[Path]:
     for pattern in patterns:
         for path in sorted(folder.glob(pattern)):
             if inside(path, folder):

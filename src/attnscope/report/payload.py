@@ -17,7 +17,7 @@ from attnscope.figures.palette import GROUPS, NEUTRAL, SIDES, TRANSLATED, WORDS,
 from attnscope.recipes.registry import entries
 from attnscope.report.audit_view import audits_json
 from attnscope.report.examples import CHOICES, Choice, ExampleRequest
-from attnscope.report.folders import Found, find_contents
+from attnscope.report.folders import Contents, find_contents
 from attnscope.report.glossary import GLOSSARY
 from attnscope.report.matrices import matrix_scenes
 from attnscope.report.overview import (
@@ -111,7 +111,7 @@ def _place(recipe: str, order: Sequence[str]) -> int:
     return order.index(recipe) if recipe in order else len(order)
 
 
-def _scenes(found: Found, request: Request, notices: list[str]) -> list[Scene]:
+def _scenes(found: Contents, request: Request, notices: list[str]) -> list[Scene]:
     examples = ExampleRequest(request.count, request.examples, request.sentences, _choices(found))
     scenes = unit_scenes(found.units, examples, notices)
     measured: list[Scene] = []
@@ -125,7 +125,7 @@ def _scenes(found: Found, request: Request, notices: list[str]) -> list[Scene]:
     return scenes[:_MOST_SCENES]
 
 
-def _choices(found: Found) -> dict[Path, tuple[str, Choice]]:
+def _choices(found: Contents) -> dict[Path, tuple[str, Choice]]:
     """Return the recipes that choose examples, by the folders of the units that they list."""
     choices: dict[Path, tuple[str, Choice]] = {}
     for each in found.results:

@@ -196,9 +196,8 @@ def _velocities(rows: Rows, _: Rows) -> Plane:
 def _lines(rows: Rows, _: Rows) -> Matrix:
     """Read a matrix whose measurements were its rows, with their cells among the things found."""
     cells = [{int(key.split(" ", 1)[0]): value for key, value in row.found.items()} for row in rows]
-    spelled = {
-        int(place): word for row in rows for place, word in (key.split(" ", 1) for key in row.found)
-    }
+    keys = [key.split(" ", 1) for row in rows for key in row.found]
+    spelled = {int(place): word for place, word in keys}
     places = range(1, max(spelled) + 1)
     return Matrix(
         **_record(rows, "step", "output"),

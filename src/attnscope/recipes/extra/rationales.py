@@ -39,8 +39,8 @@ from attnscope.recipes.registry import paper_measures
 from attnscope.recipes.tutek.evaluation import heading, label_of, place_of, sheet_of
 from attnscope.recipes.tutek.units import (
     SMALL,
-    Runs,
     TutekConfig,
+    TutekUnits,
     open_corpus,
     train_corpora,
     variants,
@@ -108,7 +108,7 @@ def marked_texts(source: Corpus, splits: Sequence[str]) -> dict[str, Marked]:
 
 
 def _split_rows(
-    config: Config, runs: Runs, split: str, texts: Marked, device: str
+    config: Config, runs: TutekUnits, split: str, texts: Marked, device: str
 ) -> list[Measurement]:
     sheet = replace(sheet_of(runs.source, range(config.seeds), percent=True), split=split)
     rows = [

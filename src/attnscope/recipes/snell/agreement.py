@@ -23,7 +23,7 @@ from attnscope.figures.charts import Axis
 from attnscope.recipes.kit.corpora import printed_name
 from attnscope.recipes.kit.plots import datasets, dots
 from attnscope.recipes.kit.sheet import Sheet, rng
-from attnscope.recipes.snell.units import Runs
+from attnscope.recipes.snell.units import SnellUnits
 from attnscope.runs.result import Measurement, Result
 from attnscope.scores.lexicon import proxy_odds
 from attnscope.scores.score import Score
@@ -62,7 +62,7 @@ CODE = Procedure("code", "best", own_probe=False, proxy_first=True)
 class AgreementTable(StoredAgreement):
     """The agreements of one corpus and split."""
 
-    def __init__(self, runs: Runs, split: str) -> None:
+    def __init__(self, runs: SnellUnits, split: str) -> None:
         super().__init__(runs.reference.examples_of(split), split)
         self.runs = runs
 

@@ -47,7 +47,7 @@ from attnscope.recipes.snell.agreement import (
     chance,
 )
 from attnscope.recipes.snell.table5_results import CLAIMS, draw
-from attnscope.recipes.snell.units import QUICK, Runs, TextConfig, model_of, train_corpora
+from attnscope.recipes.snell.units import QUICK, SnellUnits, TextConfig, model_of, train_corpora
 from attnscope.runs.result import Measurement, Record
 from attnscope.training.bleu import Bleu
 from attnscope.training.unit import log_column
@@ -112,7 +112,7 @@ def measure(config: Config, lab: Lab) -> list[Record]:
     return rows
 
 
-def compared(config: Config, runs: Runs, split: str) -> list[Record]:
+def compared(config: Config, runs: SnellUnits, split: str) -> list[Record]:
     """Measure one split of one corpus."""
     table = AgreementTable(runs, split)
     # The paper has Kendall's τ for the validation split alone.

@@ -105,7 +105,7 @@ FULL_SIZE = least(TextConfig, *_SIZES)
 
 
 @dataclass(frozen=True)
-class Runs:
+class SnellUnits:
     """The trained units of one corpus."""
 
     source: Corpus
@@ -162,7 +162,7 @@ def training_of(config: TextConfig, source: Corpus, **settings: Any) -> Training
 
 
 def units_of(config: TextConfig, source: Corpus) -> dict[str, Any]:
-    """Return the units of a corpus, as `Runs` has them."""
+    """Return the units of a corpus, as `SnellUnits` has them."""
     model = model_of(config, source)
     metrics = () if is_classification(source) else (Bleu(),)
     count = config.seeds if is_classification(source) else config.translation_seeds
@@ -211,11 +211,11 @@ def proxy_unit(config: TextConfig, source: Corpus) -> Unit:
     )
 
 
-def train_corpora(config: TextConfig, lab: Lab) -> list[Runs]:
+def train_corpora(config: TextConfig, lab: Lab) -> list[SnellUnits]:
     """Train, or reuse, the units of all corpora."""
     sources = [open_corpus(config, name) for name in config.corpus]
     trained = lab.train([units_of(config, source) for source in sources], "text")
-    return [Runs(source, **units) for source, units in zip(sources, trained, strict=True)]
+    return [SnellUnits(source, **units) for source, units in zip(sources, trained, strict=True)]
 
 
 def demand_labels(config: TextConfig, recipe: str) -> None:

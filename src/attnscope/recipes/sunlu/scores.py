@@ -40,9 +40,9 @@ from attnscope.recipes.sunlu.units import (
     SST,
     Models,
     Plan,
-    Runs,
     Scales,
     SunluConfig,
+    SunluUnits,
     Variant,
     answers_of,
     deviations,
@@ -112,7 +112,7 @@ def measure(config: Config, lab: Lab) -> list[Record]:
     return rows
 
 
-def _word_rows(config: Config, runs: Runs, device: str) -> list[Record]:
+def _word_rows(config: Config, runs: SunluUnits, device: str) -> list[Record]:
     rows: list[Record] = []
     plain: dict[float, CellScores] = {}
     for variant, units in runs.cells.items():
@@ -127,7 +127,7 @@ def _word_rows(config: Config, runs: Runs, device: str) -> list[Record]:
     return rows if first is last else [*rows, *ratio_rows(first, last)]
 
 
-def _accuracies(config: Config, runs: Runs, scale: float, device: str) -> list[Measurement]:
+def _accuracies(config: Config, runs: SunluUnits, scale: float, device: str) -> list[Measurement]:
     """Return the plain model's accuracy, and how the penalty changes it."""
     sheet = sheet_of(runs.source, range(config.dot_seeds), percent=True)
     rows, plain = [], None

@@ -32,9 +32,9 @@ from attnscope.recipes.sunlu.units import (
     SIZES,
     Models,
     Plan,
-    Runs,
     Scales,
     SunluConfig,
+    SunluUnits,
     Variant,
     answers_of,
     deviations,
@@ -90,7 +90,7 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     return rows
 
 
-def _column(runs: Runs, model: str, config: Config, device: str) -> list[Measurement]:
+def _column(runs: SunluUnits, model: str, config: Config, device: str) -> list[Measurement]:
     """Return a model's column of Table 2."""
     sheet = sheet_of(runs.source, range(config.seeds), "table2", percent=True)
     cells, dev = {}, {}

@@ -207,18 +207,18 @@ def planned(config: SunluConfig, source: Corpus, plan: Plan) -> dict[Variant, li
 
 
 @dataclass(frozen=True)
-class Runs:
+class SunluUnits:
     """The trained units of one corpus, by cell."""
 
     source: Corpus
     cells: Mapping[Variant, Sequence[TrainedUnit]]
 
 
-def train(config: SunluConfig, plan: Plan, lab: Lab) -> list[Runs]:
+def train(config: SunluConfig, plan: Plan, lab: Lab) -> list[SunluUnits]:
     """Train, or reuse, a plan's units on every corpus."""
     sources = [open_corpus(config, name) for name in config.corpus]
     trained = lab.train([planned(config, source, plan) for source in sources], "classifiers")
-    return [Runs(source, cells) for source, cells in zip(sources, trained, strict=True)]
+    return [SunluUnits(source, cells) for source, cells in zip(sources, trained, strict=True)]
 
 
 @lru_cache(maxsize=4)

@@ -21,7 +21,7 @@ from attnscope.data.source import Source
 from attnscope.figures.palette import CLASSIFIERS
 from attnscope.recipes.kit import corpora, plots
 from attnscope.recipes.kit.sheet import Sheet, rng
-from attnscope.recipes.tutek.units import ModelVariant, Runs, choosing_count
+from attnscope.recipes.tutek.units import ModelVariant, TutekUnits, choosing_count
 from attnscope.runs.result import Measurement
 from attnscope.training.loaded import loaded_model
 from attnscope.training.trained_unit import TrainedUnit
@@ -80,7 +80,7 @@ def measure_fragility(
 
 def fragility_rows(
     sheet: Sheet,
-    runs: Runs,
+    runs: TutekUnits,
     permutations: int,
     device: str,
     axes_of: Callable[[ModelVariant], Mapping[str, Any]] = lambda variant: variant.axes,

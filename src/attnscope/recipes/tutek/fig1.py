@@ -37,8 +37,8 @@ from attnscope.recipes.tutek.units import (
     SMALL,
     Attentions,
     ModelVariant,
-    Runs,
     TutekConfig,
+    TutekUnits,
     deviations,
     train_corpora,
     training_of,
@@ -85,7 +85,7 @@ def imitator_of(config: Config, base: Unit, divergence: float) -> Unit:
     return base.model_copy(update={"training": training, "seed": base.seed + _OTHER_SEED})
 
 
-def imitators(config: Config, runs: Runs) -> dict[tuple[ModelVariant, float], list[Unit]]:
+def imitators(config: Config, runs: TutekUnits) -> dict[tuple[ModelVariant, float], list[Unit]]:
     """Return all adversaries of a corpus's models."""
     plan = {}
     for (variant, units), strength in product(runs.units.items(), config.lambdas):
@@ -138,7 +138,7 @@ def _curve_rows(config: Config, source: Corpus, found: Adversaries) -> list[Meas
     return rows
 
 
-def _search_rows(config: Config, runs: Runs, device: str) -> list[Measurement]:
+def _search_rows(config: Config, runs: TutekUnits, device: str) -> list[Measurement]:
     """Return how far attention can move with the output held, for seed 0 of every model."""
     sheet = sheet_of(runs.source, (0,))
     batch = held_out(runs.source).batch.spread(config.searched).to(device)

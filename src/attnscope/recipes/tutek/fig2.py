@@ -49,8 +49,8 @@ from attnscope.recipes.tutek.units import (
     SMALL,
     Attentions,
     ModelVariant,
-    Runs,
     TutekConfig,
+    TutekUnits,
     deviations,
     model_of,
     open_corpus,
@@ -82,7 +82,7 @@ class Config(TutekConfig):
 QUICK = SMALL
 HEADLINE = ("token_share", "token_share_difference", "leakage_spearman")
 
-Found = Mapping[str, Sequence[TokenProbabilities]]
+Probabilities = Mapping[str, Sequence[TokenProbabilities]]
 
 
 def measure(config: Config, lab: Lab) -> list[Record]:
@@ -99,7 +99,7 @@ def measure(config: Config, lab: Lab) -> list[Record]:
     return rows
 
 
-def _leakage_rows(config: Config, runs: Runs, found: Found) -> list[Measurement]:
+def _leakage_rows(config: Config, runs: TutekUnits, found: Probabilities) -> list[Measurement]:
     sheet = sheet_of(runs.source, range(config.seeds))
     shares = {
         name: np.stack([one.token_share.numpy() for one in each]) for name, each in found.items()
@@ -122,7 +122,7 @@ def _leakage_trend(base: TokenProbabilities, own: TokenProbabilities) -> float:
     return float(stats.spearmanr(base.confidence.numpy(), less).statistic)
 
 
-def _sentences(config: Config, runs: Runs, found: Found, device: str) -> list[Record]:
+def _sentences(config: Config, runs: TutekUnits, found: Probabilities, device: str) -> list[Record]:
     """Return the numbers of the figures: each model's confidence, and its words'."""
     source, sheet = runs.source, sheet_of(runs.source, (0,))
     if config.sentence:
@@ -168,7 +168,7 @@ def _one_sentence(
     return rows
 
 
-def chosen_sentences(source: Corpus, found: Found) -> dict[str, Batch]:
+def chosen_sentences(source: Corpus, found: Probabilities) -> dict[str, Batch]:
     """Return held-out sentences for the figures, as the paper's are described.
 
     The one that the base model is surest of among those it has right (figures 2, 4), the longest

@@ -42,8 +42,8 @@ from attnscope.recipes.tutek.units import (
     SIZES,
     SMALL,
     ModelVariant,
-    Runs,
     TutekConfig,
+    TutekUnits,
     deviations,
     train_corpora,
     variants,
@@ -117,7 +117,7 @@ def statistics_rows(source: Corpus) -> list[Measurement]:
     return rows + corpora.left_out_rows(sheet, corpora.left_out(source), n)
 
 
-def _choice_rows(runs: Runs, permutations: int, device: str) -> list[Measurement]:
+def _choice_rows(runs: TutekUnits, permutations: int, device: str) -> list[Measurement]:
     """Return table 4 and the ablation: each weight's validation F1 and effect, the chosen one.
 
     The effect of a weight is measured after the choice, and has no part in it.

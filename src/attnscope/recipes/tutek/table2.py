@@ -38,8 +38,8 @@ from attnscope.recipes.tutek.units import (
     SMALL,
     Attentions,
     ModelVariant,
-    Runs,
     TutekConfig,
+    TutekUnits,
     deviations,
     train_corpora,
     variants,
@@ -79,7 +79,7 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
 Informations = dict[tuple[ModelVariant, str], list[Information]]
 
 
-def _informations(config: Config, runs: Runs, lab: Lab) -> Informations:
+def _informations(config: Config, runs: TutekUnits, lab: Lab) -> Informations:
     """Return the estimates by model and sample, one a seed."""
     batch = training_part(runs.source, 2 * config.occurrences)
     words = runs.source.input_words.words

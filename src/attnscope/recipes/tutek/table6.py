@@ -29,8 +29,8 @@ from attnscope.recipes.tutek.units import (
     SMALL,
     Attentions,
     ModelVariant,
-    Runs,
     TutekConfig,
+    TutekUnits,
     deviations,
     train_corpora,
     units_of,
@@ -58,7 +58,7 @@ QUICK = SMALL | {"layers": [1, 2], "permutations": 10}
 HEADLINE = ("f1_trained", "f1_drop_uniform", "f1_drop_permuted")
 
 
-def deeper_units(config: Config, runs: Runs) -> dict[ModelVariant, list[Unit]]:
+def deeper_units(config: Config, runs: TutekUnits) -> dict[ModelVariant, list[Unit]]:
     """Return the units with more layers, each weight as it was chosen for one."""
     planned = {}
     for variant in runs.units:

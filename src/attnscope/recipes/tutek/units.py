@@ -243,7 +243,7 @@ class GridPoint:
 
 
 @dataclass(frozen=True)
-class Runs:
+class TutekUnits:
     """The trained units of one corpus: those of each model by seed, and the grids of δ and η."""
 
     source: Corpus
@@ -257,7 +257,9 @@ class Runs:
         return max(sorted(grid), key=lambda weight: grid[weight].f1) if grid else None
 
 
-def train_corpora(config: TutekConfig, lab: Lab, models: Sequence[ModelVariant]) -> list[Runs]:
+def train_corpora(
+    config: TutekConfig, lab: Lab, models: Sequence[ModelVariant]
+) -> list[TutekUnits]:
     """Train, or reuse, some models on all corpora; δ and η are chosen on the way."""
     sources = [open_corpus(config, name) for name in config.corpus]
     # Before anything is chosen: models without a weight, and the grids of the others.
@@ -272,7 +274,7 @@ def train_corpora(config: TutekConfig, lab: Lab, models: Sequence[ModelVariant])
             key: {weight: GridPoint.of(unit, source, lab.device) for weight, unit in grid.items()}
             for key, grid in tried.items()
         }
-        runs.append(Runs(source, units, grids))
+        runs.append(TutekUnits(source, units, grids))
     chosen = [
         {key: units_of(config, run.source, key, run.weight(key)) for key in run.grids}
         for run in runs

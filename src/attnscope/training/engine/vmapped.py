@@ -173,10 +173,12 @@ def term_numbers(
 ) -> Float[Tensor, "model number"]:
     """Return the varying numbers of each model's terms, term by term, on the models' device."""
     like = next(iter(models.parameters.values()))
-    rows = [
-        [getattr(term, name) for term in terms for name in term.varying] for terms in objectives
-    ]
+    rows = [_varying_numbers(terms) for terms in objectives]
     return torch.tensor(rows, dtype=like.dtype, device=like.device)
+
+
+def _varying_numbers(terms: Sequence[Term]) -> list[float]:
+    return [getattr(term, name) for term in terms for name in term.varying]
 
 
 class Gradients:
