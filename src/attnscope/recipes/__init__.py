@@ -7,6 +7,7 @@ from attnscope.lazy import exports
 if TYPE_CHECKING:
     from attnscope.recipes.audit.texts import Texts as Texts
     from attnscope.recipes.kit.lab import Lab as Lab, Logged as Logged
+    from attnscope.recipes.kit.settings import RecipeSettings as RecipeSettings
     from attnscope.recipes.recipe import Charts as Charts
     from attnscope.recipes.registry import (
         Entry as Entry,

@@ -60,9 +60,11 @@ class Config(TaskConfig):
     """Settings of figure 2."""
 
     seeds: int = Field(5, ge=1)
-    # Other networks on one-to-one: lstm, ugrnn, learned, non-gated; nothing leaves them out.
+    """Networks of each architecture and task."""
     cells: Annotated[tuple[str, ...], BeforeValidator(several)] = tuple(KINDS)
+    """Other networks on one-to-one; empty leaves them out."""
     cell_seeds: int = Field(3, ge=1)
+    """Networks of each of these cells."""
 
     @field_validator("cells", mode="after")
     @classmethod

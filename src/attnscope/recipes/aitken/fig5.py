@@ -63,12 +63,18 @@ class Config(TaskConfig, EscanConfig):
     """Settings of figure 5; tasks and seeds other than eSCAN's are those of figure 2."""
 
     task_seeds: int = Field(5, ge=1)
-    cell_seeds: int = Field(3, ge=0)  # 0 leaves other cells out
-    # Translation as in figure 4, whose settings these are.
+    """Networks of each task other than eSCAN, as in figure 2."""
+    cell_seeds: int = Field(3, ge=0)
+    """Networks of each other cell, as in figure 2; 0 leaves them out."""
     corpus: str = TranslationConfig.model_fields["corpus"].default
-    text_seeds: int = Field(3, ge=0)  # 0 leaves it out, and with it the need for a corpus
+    """Parallel corpus, a known name or your own folder, as in figure 4."""
+    text_seeds: int = Field(3, ge=0)
+    """Translating networks, as in figure 4; 0 leaves them out, and with them the need for a corpus.
+    """
     text_steps: int = Field(TranslationConfig.model_fields["steps"].default, ge=1)
+    """Training steps of the translating networks, as in figure 4."""
     text_hidden: int = Field(TranslationConfig.model_fields["hidden"].default, ge=1)
+    """Units of the translating networks, as in figure 4."""
 
     @property
     def translation(self) -> TranslationConfig:

@@ -32,10 +32,10 @@ from attnscope.recipes.aitken.units import (
     with_printed,
 )
 from attnscope.recipes.kit.lab import Lab
+from attnscope.recipes.kit.settings import RecipeSettings
 from attnscope.recipes.kit.sheet import Lines, Numbers, Sheet, number
 from attnscope.runs.pictures import Curve
 from attnscope.runs.result import Measurement
-from attnscope.runs.spec import Settings
 from attnscope.training.optimizer import Adam
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every
@@ -53,32 +53,45 @@ def pairs_of(value: Any) -> Any:
 Pairs = Annotated[tuple[tuple[str, str], ...], BeforeValidator(pairs_of)]
 
 
-class TranslationConfig(Settings):
+class TranslationConfig(RecipeSettings):
     """Settings of the translating networks."""
 
-    corpus: str = STAND_IN  # a name or a folder; ParaCrawl's 30 million pairs are too many
+    corpus: str = STAND_IN
+    """Parallel corpus, a known name or your own folder; stands in for ParaCrawl, whose 30 million
+    pairs are too many."""
     seeds: int = Field(3, ge=1)
-    # Of each language, 98 and 96 % of all tokens here; the paper's 30 000 are more words than this
-    # corpus has, and half of its words occur once or twice.
+    """Networks of each architecture."""
     types: int = Field(5000, ge=1)
+    """Most frequent words of each language that are known, 98 and 96 % of all tokens here; the
+    paper's 30,000 are more words than this corpus has."""
     longest: int = Field(15, ge=1)
-    # Twice the 128 units of the small tasks: thousands of words share the states.
+    """Longest sentence that is used, in words; longer ones are left out and counted."""
     hidden: int = Field(256, ge=1)
-    room: int = Field(100, ge=1)  # dimensions and period of AO's positions: eSCAN's
+    """Units of a network; twice those of the small tasks, because thousands of words share the
+    states."""
+    room: int = Field(100, ge=1)
+    """Dimensions of AO's position encoding, those of eSCAN."""
     period: float = Field(100.0, gt=0)
-    # Eight passes over the corpus. The recorded optimiser is one for small tasks, and so is the
-    # penalty, which would mostly shrink the rows of rare words: here plain Adam and no penalty.
+    """Period of AO's position encoding, that of eSCAN."""
     steps: int = Field(20_000, ge=1)
+    """Training steps, eight passes over the corpus, with plain Adam and no penalty; the recorded
+    optimiser and penalty are for small tasks and would mostly shrink the rows of rare words."""
     batch_size: int = Field(64, ge=1)
+    """Sentence pairs in a training batch."""
     lr: float = Field(1e-3, gt=0)
-    examples: int = Field(500, ge=1)  # of the log's accuracy
-    samples: int = Field(4000, ge=2)  # held-out sentences of the analyses, at most
-    shortest: int = Field(10, ge=1)  # tokens a side of the sentences whose terms are measured
-    common: int = Field(20, ge=2)  # most common words that readouts are compared with
-    # Output words, and the input words that they translate.
+    """Learning rate of Adam."""
+    examples: int = Field(500, ge=1)
+    """Sentences that the logged accuracy is measured on."""
+    samples: int = Field(4000, ge=2)
+    """Held-out sentences that the terms are measured on, at most."""
+    shortest: int = Field(10, ge=1)
+    """Fewest words on each side of the sentences whose terms are measured."""
+    common: int = Field(20, ge=2)
+    """Most common words that readouts are compared with."""
     dictionary: Pairs = Field((("la", "the"), ("le", "the"), ("les", "the")), min_length=1)
-    # Our own: the figure's example.
+    """Output words, each with the input word that it translates, as in la:the."""
     sentence: str = "the old woman gave her little dog to the young man ."
+    """Example of the figure, our own."""
 
     @property
     def part(self) -> str:

@@ -33,9 +33,9 @@ from attnscope.models.architectures import (
 from attnscope.models.cells import CellName
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.recipes.kit.lab import Lab
+from attnscope.recipes.kit.settings import RecipeSettings
 from attnscope.recipes.kit.sheet import Number, Sheet
 from attnscope.runs.result import Measurement
-from attnscope.runs.spec import Settings
 from attnscope.scores.attention import Attention
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import AitkenAdam
@@ -58,16 +58,22 @@ _ATTENTIONS: dict[AttentionName, CrossAttention] = {
 }
 
 
-class AitkenConfig(Settings):
+class AitkenConfig(RecipeSettings):
     """Settings that all of aitken's recipes share: GRU networks of the authors' recorded runs."""
 
     hidden: int = Field(128, ge=1)
-    steps: int = Field(6000, ge=1)  # 3 freshly drawn sets, 2 epochs of 1000 batches each
+    """Units of a network, as in the authors' recorded runs."""
+    steps: int = Field(6000, ge=1)
+    """Training steps; 3 freshly drawn sets, 2 epochs of 1,000 batches each, as recorded."""
     batch_size: int = Field(128, ge=1)
-    examples: int = Field(200, ge=1)  # of the log's accuracy
-    samples: int = Field(1000, ge=2)  # fresh sequences of the analyses
-    # Whether the right words are read in training; the authors' first networks read their own.
+    """Sequences in a training batch, as recorded."""
+    examples: int = Field(200, ge=1)
+    """Sequences that the logged accuracy is measured on."""
+    samples: int = Field(1000, ge=2)
+    """Fresh sequences that the states and terms are measured on."""
     teacher_forcing: bool = True
+    """Whether decoders read the right words in training; the authors' first networks read their
+    own."""
 
     def budget(self, task: Source) -> int:
         """Return the number of training steps on a task."""
@@ -77,13 +83,19 @@ class AitkenConfig(Settings):
 class TaskConfig(AitkenConfig):
     """Settings of the simpler tasks, in figures 2 and 5; sizes of sorting are not the paper's."""
 
-    # Words without EOS; with it 16 to 20, the text's "15 to 20".
     shortest: int = Field(15, ge=1)
+    """Fewest words of a sequence, its end mark not counted: with it 16 to 20 words, the text's "15
+    to 20"."""
     longest: int = Field(19, ge=2)
+    """Most words of a sequence, its end mark not counted."""
     letters: int = Field(10, ge=3)
+    """Letters that are sorted; the paper does not give their number."""
     sorted_shortest: int = Field(5, ge=1)
+    """Fewest letters of a sequence to sort; the paper does not give it."""
     sorted_longest: int = Field(8, ge=2)
+    """Most letters of a sequence to sort; the paper does not give it."""
     sorting_steps: int = Field(6000, ge=1)
+    """Training steps on sorting."""
 
     @property
     def one_to_one(self) -> OneToOne:
@@ -258,15 +270,23 @@ REACHED = 0.98
 class EscanConfig(AitkenConfig):
     """Settings of everything that is trained on eSCAN (figures 3, 5 and 6)."""
 
-    seeds: int = Field(10, ge=1)  # about a third of the authors' AO runs were kept
-    escan_steps: int = Field(10_000, ge=1)  # 5 freshly drawn sets, 2 epochs of 1000 batches each
-    shortest_output: int = Field(15, ge=1)  # the text's 15 to 20; recorded runs have 10 to 15
+    seeds: int = Field(10, ge=1)
+    """Networks of each architecture; about a third of the authors' AO runs were kept."""
+    escan_steps: int = Field(10_000, ge=1)
+    """Training steps on eSCAN; 5 freshly drawn sets, 2 epochs of 1,000 batches each, as recorded.
+    """
+    shortest_output: int = Field(15, ge=1)
+    """Fewest output words; the text's 15 to 20, while recorded runs have 10 to 15."""
     longest_output: int = Field(20, ge=2)
+    """Most output words."""
     longest_input: int = Field(27, ge=2)
-    # A mark at the end of every phrase, on both sides: the text names none, a recorded run has it.
+    """Most input words."""
     separator: Literal["none", "marked"] = "none"
-    drawing: Literal["phrase", "shape"] = "phrase"  # uniform over phrases, or over shapes first
-    accepted: float = Field(SOLVED, ge=0, le=1)  # word accuracy of the runs that are analysed
+    """Whether a mark ends every phrase, on both sides; the text has none, a recorded run has it."""
+    drawing: Literal["phrase", "shape"] = "phrase"
+    """Whether commands are drawn uniformly over phrases, or over their shapes first."""
+    accepted: float = Field(SOLVED, ge=0, le=1)
+    """Word accuracy that a run needs to be analysed."""
 
     @property
     def escan(self) -> ExtendedScan:

@@ -50,7 +50,7 @@ from attnscope.figures.charts import Axis
 from attnscope.figures.palette import NEUTRAL, SCORES
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import dots, per_dataset
-from attnscope.recipes.kit.settings import Names, Several
+from attnscope.recipes.kit.settings import Names, RecipeSettings, Several
 from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.snell.units import (
@@ -60,7 +60,6 @@ from attnscope.recipes.snell.units import (
     units_of,
 )
 from attnscope.runs.result import Measurement, Result
-from attnscope.runs.spec import Settings
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.score import ScoreRule
@@ -83,26 +82,37 @@ _RULES: dict[str, ScoreRule] = {
 Method = Literal["diagonal", "ibm_model1", "attention", "lexical_probe"]
 
 
-class Config(Settings):
+class Config(RecipeSettings):
     """Settings of the alignments; the translator's are those of snell's tables."""
 
-    # Folders with gold links; the second has no training text here.
     gold: Names = Field(("gold-en-fr", "gold-ro-en"), min_length=1)
-    training: str = "tatoeba-en-fr"  # a parallel corpus, known or one's own folder
-    # How the training text is spelled for Model 1. The gold text of the Hansards has contractions
-    # written out ("de le", "do not"): expanded. Gold text that keeps them: plain.
+    """Corpora with gold word alignments, by name or folder; the second default has no training text
+    here."""
+    training: str = "tatoeba-en-fr"
+    """Parallel corpus to train on, known or your own folder."""
     spelling: Literal["expanded", "plain"] = "expanded"
+    """Spelling of the training text for IBM Model 1. The gold text of the Hansards has contractions
+    written out ("de le", "do not"): expanded; gold text that keeps them: plain."""
     methods: Annotated[tuple[Method, ...], Several] = Field(
         ("diagonal", "ibm_model1", "attention", "lexical_probe"), min_length=1
     )
-    iterations: int = Field(5, ge=0)  # of EM, the usual number
+    """Methods to compare with the gold alignments."""
+    iterations: int = Field(5, ge=0)
+    """EM iterations of IBM Model 1; 5 is the usual number."""
 
     pieces: int = Field(8000, ge=10)
+    """Subwords, both languages together, as in snell/table5."""
     translation_hidden: int = Field(256, ge=1)
+    """Size of embeddings and LSTM states of the translator, as in snell/table5."""
     translation_steps: int = Field(36_000, ge=1)
+    """Training steps of the translator, as in snell/table5."""
     translation_batch: int = Field(16, ge=1)
+    """Sentence pairs in a training batch, as in snell/table5."""
     examples: int = Field(4000, ge=2)
+    """Examples of each split that are evaluated, at most, as in snell/table5."""
     max_length: int | None = Field(1000, ge=3)
+    """Longest sentence that is used, in subwords with the two boundary marks; longer ones are left
+    out and counted."""
 
     @property
     def part(self) -> str:

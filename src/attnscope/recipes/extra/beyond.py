@@ -52,18 +52,31 @@ class Config(EscanConfig):
     """Settings; tasks are those of figures 2 and 5."""
 
     seeds: int = Field(5, ge=1)
-    hidden: int = Field(64, ge=1)  # of the translator, per direction; and its embeddings
-    width: int = Field(64, ge=1)  # of the Transformer
+    """Networks of each architecture and task."""
+    hidden: int = Field(64, ge=1)
+    """Size of the translator's embeddings, and of its states per direction."""
+    width: int = Field(64, ge=1)
+    """Width of the Transformer."""
     heads: int = Field(4, ge=1)
+    """Heads of each Transformer layer."""
     layers: int = Field(2, ge=1)
-    steps: int = Field(2000, ge=1)  # several times what both need
+    """Layers of the Transformer's encoder and of its decoder."""
+    steps: int = Field(2000, ge=1)
+    """Training steps on one-to-one; several times what both architectures need."""
     escan_steps: int = Field(4000, ge=1)
-    text_steps: int = Field(4000, ge=1)  # 128 epochs of the grammar's 2000 sentences
+    """Training steps on eSCAN."""
+    text_steps: int = Field(4000, ge=1)
+    """Training steps on the grammar's translations; 4,000 are 128 epochs of its 2,000 sentences."""
     batch_size: int = Field(64, ge=1)
+    """Sequences in a training batch."""
     lr: float = Field(1e-3, gt=0)
-    l2: float = Field(0.0, ge=0)  # c of a penalty c·Σθ²
+    """Learning rate of Adam."""
+    l2: float = Field(0.0, ge=0)
+    """Weight c of a penalty c·Σθ²; 0 leaves it out."""
     shortest: int = Field(15, ge=1)
+    """Fewest words of a one-to-one sequence, its end mark not counted."""
     longest: int = Field(19, ge=2)
+    """Most words of a one-to-one sequence, its end mark not counted."""
 
     def budget(self, task: Source) -> int:
         """Return the number of training steps on a task."""

@@ -62,11 +62,15 @@ _READINGS = {
 class Config(TutekConfig):
     """Settings of the comparison with rationales."""
 
-    corpus: Names = Field(("movies_rationales",), min_length=1)  # the one with people's marks
+    corpus: Names = Field(("movies_rationales",), min_length=1)
+    """Labelled corpora with rationales, by name or folder; the default one has words marked by
+    people."""
     split: Annotated[tuple[Literal["val", "test"], ...], Several] = Field(
         ("val", "test"), min_length=1
     )
-    edges: Literal["bare", "marked"] = "marked"  # marked words are found between boundaries
+    """Splits whose marked words are compared."""
+    edges: Literal["bare", "marked"] = "marked"
+    """Boundary marks around a text; marked words are searched between them."""
 
 
 QUICK = SMALL

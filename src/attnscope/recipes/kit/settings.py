@@ -1,4 +1,4 @@
-"""Settings that recipes share: lists from the command line, and corpora."""
+"""Settings that recipes share: explained ones, lists from the command line, and corpora."""
 
 from __future__ import annotations
 
@@ -28,10 +28,15 @@ EachOnce = AfterValidator(_once)
 Names = Annotated[tuple[str, ...], Several, EachOnce]
 
 
-class CorporaSettings(Settings):
+class RecipeSettings(Settings, use_attribute_docstrings=True):
+    """Settings of a recipe; the docstring below each one is its meaning and its reason."""
+
+
+class CorporaSettings(RecipeSettings):
     """Settings of a recipe that reads corpora, known ones by name and a user's own by folder."""
 
     corpus: Names = Field(min_length=1)
+    """Corpora, known ones by name and your own by folder."""
 
     @property
     def part(self) -> str:

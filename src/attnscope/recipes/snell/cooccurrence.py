@@ -31,11 +31,10 @@ from attnscope.figures.charts import Axis, beside
 from attnscope.figures.palette import GROUPS, NEUTRAL
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import dots, matrix
-from attnscope.recipes.kit.settings import Names
+from attnscope.recipes.kit.settings import Names, RecipeSettings
 from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.result import Matrix, Measurement, Record, Result
-from attnscope.runs.spec import Settings
 from attnscope.theory.copied_counts import CopiedCounts
 from attnscope.theory.counted_text import CountedText
 from attnscope.theory.counts import bag_of_words
@@ -47,25 +46,37 @@ LABELS = ("negative", "positive")
 OWN_CORPORA = ("grammar-translation", "grammar-sentiment")
 
 
-class Config(Settings):
+class Config(RecipeSettings):
     """Settings; the tasks are those of figure 3, the drawn alphabets as small as the paper's."""
 
-    sentences: int = Field(10_000, ge=2)  # of each copying task: entries are known to about 1 %
+    sentences: int = Field(10_000, ge=2)
+    """Sequences of each copying task; 10,000 determine the counts to about 1 %."""
     length: int = Field(40, ge=2)
+    """Words of a sequence, as in figure 3."""
     control_types: int = Field(60, validate_default=True)
-    # So few that a table can be read, and that every sentence can be listed: the exact expectation.
+    """Word types of the control task, as in figure 3; more than length."""
     letters: int = Field(4, ge=2, le=6)
+    """Letters of the small alphabet that is drawn; so few that all sentences can be listed, which
+    gives the exact expectation."""
     control_letters: int = Field(6, le=8, validate_default=True)
-    # Real corpora to compare C with IBM Model 1's first counts on; the claim asks for two.
+    """Letters of the small control alphabet; more than letters."""
     corpus: Names = ()
-    pieces: int = Field(2000, ge=10)  # of a translation corpus: the tables are dense here
-    pairs: int = Field(2000, ge=1, le=2000)  # the whole training split
-    reviews: int = Field(2000, ge=1, le=2000)  # likewise
-    # Figure 1: the first pair that has no word twice. Figure 5: short, with two polar words.
+    """Corpora on which the counts are compared with the first counts of IBM Model 1, known ones by
+    name and your own by folder; the claim needs two."""
+    pieces: int = Field(2000, ge=10)
+    """Subwords of a translation corpus; few, because the count tables are dense."""
+    pairs: int = Field(2000, ge=1, le=2000)
+    """Sentence pairs of the grammar that are counted; 2,000 are its whole training split."""
+    reviews: int = Field(2000, ge=1, le=2000)
+    """Reviews of the grammar that are counted; 2,000 are its whole training split."""
     example_pair: int = Field(1, ge=0, validate_default=True)
+    """Sentence pair of figure 1; the first one without a repeated word."""
     example_review: int = Field(3, ge=0, validate_default=True)
-    shown_words: int = Field(6, ge=1)  # of each group of figure 5
-    polar_in: int = Field(20, ge=1)  # reviews that a word must be in to be called polar
+    """Review of figure 5; a short one with two polar words."""
+    shown_words: int = Field(6, ge=1)
+    """Words of each group in figure 5."""
+    polar_in: int = Field(20, ge=1)
+    """Reviews that a word must occur in to be called polar; fewer are chance."""
 
     @field_validator("control_types", "control_letters")
     @classmethod

@@ -34,10 +34,10 @@ from attnscope.models.recurrence import Cell
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import accuracy_curves
+from attnscope.recipes.kit.settings import RecipeSettings
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.result import Measurement, Result
-from attnscope.runs.spec import Settings
 from attnscope.training.unit import Training, Unit, every
 
 # Seeds of random heads start here, so that none of them was ever a candidate.
@@ -46,26 +46,43 @@ _RANDOM_HEADS = 1_000_000
 _MODEL_DATA = 1_000
 
 
-class Config(Settings):
+class Config(RecipeSettings):
     """Settings of figure 6."""
 
-    seeds: int = Field(20, ge=1)  # models per scenario, as in the paper
-    steps: int = Field(200, ge=1)  # the budget of figure 3
+    seeds: int = Field(20, ge=1)
+    """Models of each scenario, as in the paper."""
+    steps: int = Field(200, ge=1)
+    """Training steps, the number of figure 3."""
     batch_size: int = Field(128, ge=1)
+    """Sequences in a training batch, as in figure 3."""
     length: int = Field(40, ge=2)
+    """Words of a sequence, as in figure 3."""
     hidden: int = Field(256, ge=1)
+    """Size of embeddings and LSTM states, as in figure 3."""
     examples: int = Field(100, ge=1)
-    heads: int = Field(8, ge=2)  # K of the three scenarios
-    head_counts: tuple[int, ...] = (1, 2, 4, 8)  # K of the right panel
-    base_seed: int = 0  # the base model that all runs share
-    trials: int = Field(3, ge=1)  # data seeds that a head must pass, or fail, all of
-    wanted: int = Field(20, ge=1)  # good and bad heads to find, as in the authors' script
-    candidates: int = Field(200, ge=1)  # heads tried at most
-    wave: int = Field(48, ge=1)  # heads tried side by side before counting again
-    precision: Literal["float32", "tf32"] = "float32"  # of a GPU's products; tf32 is faster
+    """Sequences of each evaluation, as in figure 3."""
+    heads: int = Field(8, ge=2)
+    """Number K of heads of the three scenarios."""
+    head_counts: tuple[int, ...] = (1, 2, 4, 8)
+    """Numbers K of heads of the right panel."""
+    base_seed: int = 0
+    """Seed of the base model that all runs share, so that they differ in their heads alone."""
+    trials: int = Field(3, ge=1)
+    """Data seeds on all of which a head must succeed to be good, or fail to be bad."""
+    wanted: int = Field(20, ge=1)
+    """Good and bad heads to find, as in the authors' script."""
+    candidates: int = Field(200, ge=1)
+    """Heads tried at most."""
+    wave: int = Field(48, ge=1)
+    """Heads tried together before good and bad ones are counted again."""
+    precision: Literal["float32", "tf32"] = "float32"
+    """Precision of a GPU's matrix products; tf32 is faster."""
     cell: Cell = "lstm"
+    """Recurrent cell of the encoder and the decoder; the paper has LSTMs."""
     join: Literal["summed", "averaged"] = "summed"
+    """Whether the contexts of heads are summed, as in the authors' code, or averaged."""
     embeddings: Literal["shared", "separate"] = "shared"
+    """Whether input and output words share embeddings, as in the authors' code."""
 
 
 QUICK = {

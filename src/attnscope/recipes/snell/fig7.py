@@ -31,10 +31,10 @@ from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Uniform
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import band
+from attnscope.recipes.kit.settings import RecipeSettings
 from attnscope.recipes.kit.sheet import Number, number, rng
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.result import Curve, Result
-from attnscope.runs.spec import Settings
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every, merged
@@ -51,17 +51,25 @@ _EARLY = 60  # steps of the left panels: the early regime and its end
 _MUCH, _ABOUT = 0.15, 0.10  # in units of the four curves' range
 
 
-class Config(Settings):
+class Config(RecipeSettings):
     """Settings of figure 7; sizes are those of the paper's classifier."""
 
-    seeds: int = Field(10, ge=1)  # the paper shows one run
-    steps: int = Field(4000, ge=1)  # the classifiers' budget; the late regime is there long before
+    seeds: int = Field(10, ge=1)
+    """Runs of each encoder. The paper shows one; ten give intervals."""
+    steps: int = Field(4000, ge=1)
+    """Training steps, those of the paper's classifiers; the late regime begins long before."""
     batch_size: int = Field(32, ge=1)
+    """Sequences in a training batch, as for the paper's classifiers."""
     length: int = Field(40, ge=2)
+    """Words of a sequence."""
     types: int = Field(40, ge=2)
+    """Word types, one of which is the keyword."""
     embedding: int = Field(300, ge=1)
+    """Embedding size of the paper's classifier."""
     hidden: int = Field(256, ge=1)
-    examples: int = Field(200, ge=4)  # half of them positive
+    """LSTM size per direction of the paper's classifier."""
+    examples: int = Field(200, ge=4)
+    """Sequences of each evaluation; half of them have the keyword."""
 
 
 QUICK = {

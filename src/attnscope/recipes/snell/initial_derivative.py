@@ -22,10 +22,10 @@ from attnscope.data.randomness import generator
 from attnscope.figures.charts import Axis, Guide, Panel, beside, points
 from attnscope.figures.palette import NEUTRAL, ROLES, SCORES
 from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.settings import RecipeSettings
 from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.result import Measurement, Plane, Point, Record, Result
-from attnscope.runs.spec import Settings
 from attnscope.theory.counts import count_table
 from attnscope.theory.initial_derivative import (
     draw_proxy,
@@ -43,15 +43,20 @@ _LARGE = 50_000  # from this d on slopes have to be right
 _SLOPE_MARGIN, _EXPONENT_MARGIN = 0.01, 0.1
 
 
-class Config(Settings):
+class Config(RecipeSettings):
     """Settings of the check; the corpora are as small as they can be and still not special."""
 
-    seeds: int = Field(10, ge=1)  # initialisations; the claim needs 5
-    # Four decades tell the error's exponent apart from its scatter; the largest d takes 44 MB.
+    seeds: int = Field(10, ge=1)
+    """Initialisations; the claim needs 5."""
     dimensions: tuple[PositiveInt, ...] = Field((50, 500, 5_000, 50_000, 500_000), min_length=2)
+    """Embedding sizes. Four decades distinguish the exponent of the error from its scatter; the
+    largest takes 44 MB."""
     input_types: int = Field(6, ge=1)
-    output_types: int = Field(5, ge=2)  # with one type the two forms of Eq. 15 are the same
+    """Input word types of the random corpora."""
+    output_types: int = Field(5, ge=2)
+    """Output word types; with one the two forms of Eq. 15 are the same."""
     pairs: int = Field(8, ge=1)
+    """Sentence pairs of a random corpus, as few as are not a special case."""
 
 
 QUICK = {"dimensions": (20, 200, 2_000, 20_000)}

@@ -76,9 +76,10 @@ class Config(TextConfig):
     """Settings of the study of optimal attention."""
 
     corpus: Names = Field((MAIN,), min_length=1)
-    # The largest gap, in nats, of a solved cell. Where the right word is nearly certain whatever
-    # is attended to, a looser one is met by uniform weights, whose top position says nothing.
+    """Corpora, known ones by name and your own by folder; the default is the paper's example."""
     tolerance: float = Field(1e-8, gt=0)
+    """Largest gap, in nats, of a solved cell. Where the right word is nearly certain whatever is
+    attended to, a looser one is met by uniform weights, whose top position says nothing."""
 
 
 QUICK = TEXT_QUICK | {"corpus": "grammar-translation"}

@@ -28,27 +28,35 @@ from attnscope.models.intervention import Uniform
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import accuracy_curves
+from attnscope.recipes.kit.settings import RecipeSettings
 from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.result import Measurement, Result
-from attnscope.runs.spec import Settings
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.theory.counts import count_table
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every, merged
 
 
-class Config(Settings):
+class Config(RecipeSettings):
     """Settings of the comparison."""
 
     seeds: int = Field(20, ge=1)
-    copy_steps: int = Field(300, ge=1)  # within which the paper's copying is perfect
-    steps: int = Field(2000, ge=1)  # far more than copying needs
+    """Models of each task, as in figure 3."""
+    copy_steps: int = Field(300, ge=1)
+    """Training steps of the copying task, within which the paper's copying is perfect."""
+    steps: int = Field(2000, ge=1)
+    """Training steps of the reordering task; far more than copying needs."""
     batch_size: int = Field(128, ge=1)
+    """Sequences in a training batch, as in figure 3."""
     length: int = Field(40, ge=2)
+    """Words of a sequence, as in figure 3."""
     types: int = Field(60, ge=2)
+    """Word types, more than length as in figure 3's control."""
     hidden: int = Field(256, ge=1)
+    """Size of embeddings and LSTM states, as in figure 3."""
     examples: int = Field(100, ge=1)
+    """Sequences of each evaluation, as in figure 3."""
 
 
 QUICK = {

@@ -45,8 +45,11 @@ __all__ = ["CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "SHOWN", "Config", "draw",
 class Config(TextConfig):
     """Settings of the frozen probe."""
 
-    corpus: Names = Field(CLASSIFICATION, min_length=1)  # the paper's table has no translation
-    frozen_seed: int = 18  # none of the other runs'; the paper does not give it
+    corpus: Names = Field(CLASSIFICATION, min_length=1)
+    """Labelled corpora, known ones by name and your own by folder; the paper's table has no
+    translation."""
+    frozen_seed: int = 18
+    """Seed of the frozen model, none of the other runs'; the paper does not give it."""
 
 
 SHOWN = {"way": "text"}

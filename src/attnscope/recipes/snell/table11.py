@@ -44,6 +44,8 @@ class Config(TextConfig):
     """Settings of the logistic regression's comparison."""
 
     corpus: Names = Field(CLASSIFICATION, min_length=1)
+    """Labelled corpora, known ones by name and your own by folder; the paper's table has no
+    translation."""
 
 
 SHOWN = {"way": "text"}

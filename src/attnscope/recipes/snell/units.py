@@ -51,33 +51,46 @@ _PROXY_RATES = {"imdb": 5e-5, "yelp": 5e-5, "amazon": 5e-5}
 class TextConfig(CorporaSettings):
     """Settings that all recipes on text share; the defaults are the paper's."""
 
-    corpus: Names = Field(CLASSIFICATION + TRANSLATION, min_length=1)  # names or folders
-    # Comparison runs of a classifier: five, because attention varies much from seed to seed.
+    corpus: Names = Field(CLASSIFICATION + TRANSLATION, min_length=1)
+    """Corpora, known ones by name and your own by folder."""
     seeds: int = Field(5, ge=1, le=len(COMPARISONS))
-    translation_seeds: int = Field(1, ge=1, le=len(COMPARISONS))  # the paper has one
+    """Comparison runs of a classifier. Five, because attention varies much from seed to seed."""
+    translation_seeds: int = Field(1, ge=1, le=len(COMPARISONS))
+    """Comparison runs of a translator; the paper has one."""
 
-    # Classifier: 1,274,882 parameters without embeddings.
     embedding: int = Field(300, ge=1)
-    hidden: int = Field(256, ge=1)  # per direction; also the attention's hidden layer
-    # Word vectors to start from, such as glove_100d. The text starts from GloVe in 300 dimensions,
-    # the released code from random numbers, which is what can be had here.
+    """Embedding size of the classifier, the paper's."""
+    hidden: int = Field(256, ge=1)
+    """LSTM size of the classifier per direction, and the size of its attention's hidden layer."""
     vectors: str = ""
+    """Word vectors to start from, such as glove_100d. Empty: random, as in the released code; the
+    paper's text has GloVe in 300 dimensions, which is not available here."""
     steps: int = Field(4000, ge=1)
+    """Training steps of a classifier, the paper's."""
     batch_size: int = Field(32, ge=1)
+    """Texts in a training batch of a classifier, the paper's."""
 
-    # Translator: 6,132,544 parameters without embeddings.
     pieces: int = Field(8000, ge=10)
+    """Subwords of a translation corpus, both languages together; the paper's."""
     translation_hidden: int = Field(256, ge=1)
-    translation_steps: int = Field(36_000, ge=1)  # 20 epochs of Multi30k
+    """Size of embeddings and LSTM states of the translator, the paper's."""
+    translation_steps: int = Field(36_000, ge=1)
+    """Training steps of a translator; 36,000 are 20 epochs of Multi30k."""
     translation_batch: int = Field(16, ge=1)
+    """Sentence pairs in a training batch of a translator."""
 
-    examples: int = Field(4000, ge=2)  # of each split, at most; the paper's number
-    # The paper cuts nothing. A few newsgroup messages have up to 11,000 words, and a batch takes
-    # as long as its longest text: longer ones are left out, and counted.
+    examples: int = Field(4000, ge=2)
+    """Examples of each split that are evaluated, at most; the paper's number."""
     max_length: int | None = Field(1000, ge=3)
+    """Longest text that is used, in words with the two boundary marks; longer ones are left out and
+    counted. The paper cuts nothing, but a batch takes as long as its longest text, and a few
+    newsgroup messages have 11,000 words."""
     proxy_dimension: int = Field(256, ge=1)
+    """Embedding size of the bag-of-words proxy, the paper's."""
     proxy_epochs: int = Field(60, ge=1)
+    """Epochs of the proxy on labelled texts, the authors' number."""
     proxy_translation_epochs: int = Field(30, ge=1)
+    """Epochs of the proxy on translations, with at most translation_steps steps."""
 
     @property
     def parts(self) -> list[str]:

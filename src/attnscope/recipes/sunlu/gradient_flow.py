@@ -23,12 +23,12 @@ from attnscope.figures.charts import Axis, beside
 from attnscope.figures.palette import ROLES
 from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.settings import RecipeSettings
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.sunlu.term_ratios import LAMBDA_TERMS, ratio_panels, ratio_rows
 from attnscope.recipes.sunlu.units import SCALES, Scales, SunluConfig, Variant, model_of
 from attnscope.runs.result import Measurement, Result
-from attnscope.runs.spec import Settings
 from attnscope.theory.gradient_flow.classifier import classifier_flow
 from attnscope.theory.gradient_flow.groups import group_row
 from attnscope.theory.gradient_flow.random_problems import (
@@ -43,13 +43,17 @@ from attnscope.theory.gradient_flow.random_problems import (
 )
 
 
-class Config(Settings):
+class Config(RecipeSettings):
     """Settings of the check."""
 
-    problems: int = Field(100, ge=1)  # of each form; milliseconds each
-    seeds: int = Field(5, ge=1)  # initialisations whose terms are weighed
-    scales: Scales = Field(SCALES, min_length=2)  # Table 2's
-    texts: int = Field(2000, ge=2)  # of each label; 6000 give the same ratios
+    problems: int = Field(100, ge=1)
+    """Random problems of each form; each takes milliseconds."""
+    seeds: int = Field(5, ge=1)
+    """Initialisations whose terms are compared."""
+    scales: Scales = Field(SCALES, min_length=2)
+    """Scaling factors λ, those of Table 2."""
+    texts: int = Field(2000, ge=2)
+    """Texts of each label; 6,000 give the same ratios."""
 
 
 QUICK = {"problems": 20, "seeds": 3, "texts": 300}

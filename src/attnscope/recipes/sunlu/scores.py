@@ -64,15 +64,19 @@ from attnscope.runs.result import Measurement, Plane, Record, Result
 class Config(SunluConfig):
     """Settings of the figures."""
 
-    # Seeds of the plain model: the side of the gap depends on the draw, and ten decide it. `seeds`
-    # are those of the other models, which Table 2's grid has too.
     dot_seeds: int = Field(10, ge=1)
-    scales: Scales = Field((10.0, 100.0), min_length=1)  # √d, as in Fig. 2 and 4, and Fig. 3's
-    # Weight of |VᵀW|, as in the authors' code for SST; 0 leaves it out.
+    """Runs of the plain model. The side of the gap depends on the draw, and ten decide it; `seeds`
+    are those of the other models, which Table 2's grid has too."""
+    scales: Scales = Field((10.0, 100.0), min_length=1)
+    """Scaling factors λ: √d as in Fig. 2 and 4, and that of Fig. 3."""
     penalty: float = Field(1e-4, ge=0)
-    others: Models = ("AD", "DP-A", "DP-L")  # at the first λ
-    shown: int = Field(60, ge=1)  # words of each group in a panel
-    listed: int = Field(15, ge=1)  # most polar and most attended words
+    """Weight of |VᵀW|, as in the authors' code for SST; 0 leaves it out."""
+    others: Models = ("AD", "DP-A", "DP-L")
+    """Other models that are trained, at the first λ."""
+    shown: int = Field(60, ge=1)
+    """Words of each group in a panel."""
+    listed: int = Field(15, ge=1)
+    """Most polar and most attended words that are listed."""
 
     @property
     def penalties(self) -> tuple[float, ...]:

@@ -29,12 +29,12 @@ from attnscope.models.embedding import UniformEmbeddings
 from attnscope.models.encoders import WordStates
 from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.settings import RecipeSettings
 from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.sunlu.term_ratios import LAMBDA_TERMS, ratio_panels, ratio_rows
 from attnscope.recipes.sunlu.units import DOT_PRODUCTS, SYNTHETIC_SIZES, Scales
 from attnscope.runs.result import Curve, Measurement, Record, Result
-from attnscope.runs.spec import Settings
 from attnscope.training.gradient_flow import GradientFlow
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import Sgd
@@ -44,24 +44,38 @@ from attnscope.training.unit import Training, Unit, every
 POLAR = ("negative", "positive")
 
 
-class Config(Settings):
+class Config(RecipeSettings):
     """Settings of the experiment; the defaults are the authors' notebook's."""
 
-    seeds: int = Field(5, ge=1)  # the supplement has one draw, and four in its Fig. 7
-    scale: float = Field(10.0, gt=0)  # λ = √d
-    # Further λ on data set I, to see which term comes to dominate; extremes train nothing.
+    seeds: int = Field(5, ge=1)
+    """Draws of each data set. The supplement has one, and four in its Fig. 7."""
+    scale: float = Field(10.0, gt=0)
+    """Scaling factor λ of the attention logits; 10 is √d."""
     scales: Scales = (1.0, 10.0, 20.0, 50.0, 100.0)
-    texts: int = Field(6000, ge=2)  # of each label
+    """Further λ on data set I, which show which term comes to dominate; extreme ones train nothing.
+    """
+    texts: int = Field(6000, ge=2)
+    """Texts of each label."""
     neutral_types: int = Field(1000, ge=10)
+    """Neutral word types."""
     polar_types: int = Field(50, ge=2)
-    stray: float = Field(STRAY, gt=0, le=1)  # in data set II; the paper does not say
+    """Positive word types, and as many negative ones."""
+    stray: float = Field(STRAY, gt=0, le=1)
+    """Probability of a stray word of the other polarity in data set II; the paper does not give it.
+    """
 
     embedding: int = Field(100, ge=1)
+    """Embedding size d."""
     dropout: float = Field(0.5, ge=0, lt=1)
+    """Dropout of words and of the context."""
     epochs: int = Field(500, ge=1)
+    """Epochs of training."""
     batch_size: int = Field(200, ge=1)
+    """Texts in a training batch."""
     lr: float = Field(0.015, gt=0)
-    record_every: int = Field(5, ge=1)  # epochs between two looks at the terms
+    """Learning rate."""
+    record_every: int = Field(5, ge=1)
+    """Epochs between two measurements of the terms."""
 
 
 QUICK = {

@@ -49,7 +49,10 @@ class Config(SunluConfig):
     """Settings of the grid."""
 
     models: Models = Field(MODELS, min_length=1)
-    scales: Scales = Field(SCALES, min_length=2)  # the paper's; "best" needs two
+    """Models of the grid: dot-product attention over words (DP), LSTM states (DP-L) or affine
+    states (DP-A), and additive attention (AD)."""
+    scales: Scales = Field(SCALES, min_length=2)
+    """Scaling factors λ of the grid, the paper's; "best" needs two."""
 
 
 QUICK = {

@@ -64,28 +64,34 @@ Models = Annotated[tuple[Model, ...], Several]
 class SunluConfig(CorporaSettings):
     """Settings that all recipes on text share; the defaults are the paper's."""
 
-    corpus: Names = Field(CORPORA, min_length=1)  # names or folders
-    seeds: int = Field(3, ge=1)  # the paper has one
+    corpus: Names = Field(CORPORA, min_length=1)
+    """Labelled corpora, known ones by name and your own by folder."""
+    seeds: int = Field(3, ge=1)
+    """Runs of each model; the paper has one."""
 
     embedding: int = Field(100, ge=1)
-    # Of the affine map and of additive attention's hidden layer.
+    """Embedding size d, the paper's."""
     hidden: int = Field(100, ge=1)
-    # Of the LSTM, per direction; the paper does not say. With 50 its states are as wide as the
-    # words, so that λ = 10 is √d for every model.
+    """Size of the affine map's output and of additive attention's hidden layer."""
     lstm_hidden: int = Field(50, ge=1)
-    dropout: float = Field(0.5, ge=0, lt=1)  # of words and of the context
-    # On the LSTM, the affine map or the hidden layer; the paper does not say how much. The one
-    # hint is a weight decay of .001 in the authors' settings: θ loses .001·θ, as from .0005·Σθ².
+    """LSTM size per direction; the paper does not give it. With 50 the states are as wide as the
+    words, so that λ = 10 is √d for every model."""
+    dropout: float = Field(0.5, ge=0, lt=1)
+    """Dropout of words and of the context."""
     l2: float = Field(5e-4, ge=0)
+    """L2 penalty of the LSTM, the affine map or the hidden layer; the paper does not give it. The
+    authors' settings have a weight decay of .001, which .0005·Σθ² equals."""
 
     epochs: int = Field(40, ge=1)
+    """Epochs of training."""
     batch_size: int = Field(100, ge=1)
-    # Batches sorted by length together. The authors' come as they are; newsgroup messages differ
-    # in length a hundredfold, and a batch takes as long as its longest text.
+    """Texts in a training batch."""
     bucket: int = Field(20, ge=1)
-    # The paper cuts nothing. A few messages have more than 10,000 words: longer ones are left out,
-    # and counted.
+    """Batches that are sorted by length together. The authors' are not sorted; newsgroup messages
+    differ in length a hundredfold, and a batch takes as long as its longest text."""
     max_length: int | None = Field(1000, ge=3)
+    """Longest text that is used, in words with the two boundary marks; longer ones are left out and
+    counted. The paper cuts nothing; a few messages have more than 10,000 words."""
 
 
 # Sizes of runs that decide a claim, on text and on synthetic data.

@@ -57,10 +57,14 @@ _LONGEST = 40  # words of a text that are shown
 class Config(SunluConfig):
     """Settings of the figure."""
 
-    corpus: Names = Field((SST,), min_length=1)  # the paper's; names or folders
-    seeds: int = Field(10, ge=1)  # those of the scores, whose side the weights are to have
+    corpus: Names = Field((SST,), min_length=1)
+    """Labelled corpora, known ones by name and your own by folder; the default is the paper's."""
+    seeds: int = Field(10, ge=1)
+    """Runs of the plain model, those of sunlu/scores, whose side the weights are compared with."""
     scale: float = Field(10.0, gt=0)
-    outliers: int = Field(5, ge=1)  # neutral words that are listed, and drawn
+    """Scaling factor λ of the attention logits; 10 is √d."""
+    outliers: int = Field(5, ge=1)
+    """Neutral words that are listed and drawn."""
 
 
 QUICK = {"corpus": ("grammar-sentiment",), "seeds": 2, "embedding": 20, "epochs": 4}

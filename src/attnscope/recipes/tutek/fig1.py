@@ -61,13 +61,18 @@ Strengths = Annotated[tuple[Annotated[float, Field(ge=0)], ...], Several, EachOn
 class Config(TutekConfig):
     """Settings of figure 1."""
 
-    corpus: Names = Field(("tutek-sst", "tutek-20news"), min_length=1)  # one short, one long
-    attention: Attentions = Field(("additive",), min_length=1)  # the paper does not say which
-    # The paper gives no λ. Its published code has some 5e-4 with a divergence that has no upper
-    # bound; JSD has one, .69, and TVD is at most 1, so that these reach from nothing to all.
+    corpus: Names = Field(("tutek-sst", "tutek-20news"), min_length=1)
+    """Labelled corpora, known ones by name and your own by folder; one with short texts and one
+    with long ones."""
+    attention: Attentions = Field(("additive",), min_length=1)
+    """Attentions to train; the paper does not say which it has."""
     lambdas: Strengths = Field((0, 0.01, 0.1, 1), min_length=2)
-    searched: int = Field(500, ge=1)  # texts for which an attention is searched, at most
-    search_steps: int = Field(500, ge=1)  # Jain and Wallace's
+    """Weights λ of the distance between attentions. The paper gives none; JSD is at most .69 and
+    TVD at most 1, so that these reach from nothing to all."""
+    searched: int = Field(500, ge=1)
+    """Texts for which another attention is searched, at most."""
+    search_steps: int = Field(500, ge=1)
+    """Steps of that search, Jain and Wallace's."""
 
 
 QUICK = SMALL | {"lambdas": [0, 1], "searched": 40, "search_steps": 40}

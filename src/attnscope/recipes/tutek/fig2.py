@@ -69,9 +69,13 @@ EXACT, _EXAMPLES = 1e-12, 64
 class Config(TutekConfig):
     """Settings of the figures."""
 
-    corpus: Names = Field(("tutek-sst",), min_length=1)  # the paper's figures are of SST
+    corpus: Names = Field(("tutek-sst",), min_length=1)
+    """Labelled corpora, known ones by name and your own by folder; the paper's figures are of SST.
+    """
     attention: Attentions = Field(("additive",), min_length=1, max_length=1)
-    sentence: str = ""  # drawn in place of held-out ones
+    """Attention to train; the paper's figures have additive."""
+    sentence: str = ""
+    """A sentence of yours, drawn in place of held-out ones."""
 
     @property
     def parts(self) -> list[str]:

@@ -35,9 +35,11 @@ class Config(TutekConfig):
     """Settings of the comparison."""
 
     corpus: Names = Field(("tutek-sst",), min_length=1)
-    # The one that the appendix is about.
+    """Labelled corpora, known ones by name and your own by folder."""
     attention: Annotated[tuple[Literal["dot"]], Several] = ("dot",)
+    """Attention to train, the one that appendix C is about."""
     permutations: int = Field(100, ge=1)
+    """Permutations of each text's attention, as in table 1."""
 
 
 QUICK = SMALL | {"attention": ["dot"], "permutations": 10}

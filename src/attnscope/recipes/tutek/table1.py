@@ -60,7 +60,9 @@ class Config(TutekConfig):
     """Settings of table 1."""
 
     query: Literal["learned", "instance"] = "learned"
-    permutations: int = Field(100, ge=1)  # as in Jain and Wallace's test
+    """Query of attention: learned, or made from each instance, which has a result of its own."""
+    permutations: int = Field(100, ge=1)
+    """Permutations of each text's attention, as in Jain and Wallace's test."""
 
     @property
     def parts(self) -> list[str]:

@@ -57,11 +57,15 @@ _ORDERINGS = (("mlm", "base"), ("tying", "mlm"), ("tying", "residual"))
 class Config(TutekConfig):
     """Settings of table 2."""
 
-    attention: Attentions = Field(("additive",), min_length=1)  # the paper shows no other
-    words: int = Field(TYPES, ge=2)  # types in a sample
+    attention: Attentions = Field(("additive",), min_length=1)
+    """Attentions to train; the paper shows additive alone."""
+    words: int = Field(TYPES, ge=2)
+    """Word types in a sample."""
     clusters: int = Field(CLUSTERS, ge=2)
-    # The paper has "at most 1M"; a fifth gives the same picture in a fifth of the time.
+    """Clusters of embeddings and of states."""
     occurrences: int = Field(OCCURRENCES, ge=2)
+    """Occurrences of words at most. The paper has "at most 1M"; a fifth gives the same picture in a
+    fifth of the time."""
 
 
 QUICK = SMALL | {"words": 60, "clusters": 40, "occurrences": 1000}

@@ -45,13 +45,18 @@ _MODELS = ("base", "concat", "tying", "mlm")
 class Config(TutekConfig):
     """Settings of table 6."""
 
-    # The paper's extremes in length.
     corpus: Names = Field(("tutek-sst", "tutek-20news"), min_length=1)
-    seeds: int = Field(3, ge=1)  # "a preliminary set of experiments", the dearest of all units
-    # Its rows of one layer are table 1's with additive attention.
+    """Labelled corpora, known ones by name and your own by folder; the defaults are the paper's
+    extremes in length."""
+    seeds: int = Field(3, ge=1)
+    """Runs of each model. The paper has "a preliminary set of experiments", and these units take
+    the longest of all."""
     attention: Attentions = Field(("additive",), min_length=1, max_length=1)
+    """Attention to train; the rows of one layer are table 1's with additive attention."""
     layers: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Several] = (1, 2, 3)
+    """Numbers of LSTM layers."""
     permutations: int = Field(100, ge=1)
+    """Permutations of each text's attention, as in table 1."""
 
 
 QUICK = SMALL | {"layers": [1, 2], "permutations": 10}

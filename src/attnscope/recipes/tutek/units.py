@@ -57,36 +57,49 @@ Attentions = Annotated[tuple[Literal["additive", "dot"], ...], Several, EachOnce
 class TutekConfig(CorporaSettings):
     """Settings that all of tutek's recipes share; the defaults are the paper's unless they say."""
 
-    corpus: Names = Field(CORPORA, min_length=1)  # names or folders; MIMIC is nobody's to share
+    corpus: Names = Field(CORPORA, min_length=1)
+    """Labelled corpora, known ones by name and your own by folder; the paper's MIMIC may not be
+    shared."""
     attention: Attentions = Field(("additive", "dot"), min_length=1)
-    seeds: int = Field(5, ge=1)  # "averages over five runs"
+    """Attentions to train: additive, dot or both."""
+    seeds: int = Field(5, ge=1)
+    """Runs of each model; the paper has "averages over five runs"."""
 
-    # Per direction, and of additive attention's layer; states and embeddings are twice as wide, as
-    # masked words, tying and residual models need them alike.
     hidden: int = Field(150, ge=1)
-    # The paper's vectors have 300 numbers; these have 100, and one fixed orthonormal map makes them
-    # as wide as the states. Frozen in every model, as the text says of the one with masked words:
-    # tying could otherwise move the words instead of the states.
-    vectors: str = "glove_100d"  # empty: random
-    # Eq. 11 with the query of appendix C; unit-length is the authors' later code: keys of length 1,
-    # not scaled.
+    """LSTM size per direction, and the size of additive attention's layer; states and embeddings
+    are twice as wide, because masked words, tying and residual models need them alike."""
+    vectors: str = "glove_100d"
+    """Word vectors, frozen in every model, because tying could otherwise move the words instead of
+    the states. The paper's have 300 numbers; these have 100, and one fixed orthonormal map makes
+    them as wide as the states. Empty: random."""
     dot: Literal["scaled", "unit-length"] = "scaled"
-    tying: Literal["squared", "norm"] = "squared"  # Eq. 4; the later code has the norm itself
-    # Footnote 5: more masked words weigh more, so that η must fall with length.
+    """Dot attention: scaled is Eq. 11 with the query of appendix C; unit-length is the authors'
+    later code, keys of length 1 and no scale."""
+    tying: Literal["squared", "norm"] = "squared"
+    """Tying penalty: squared is Eq. 4; the authors' later code has the norm itself."""
     masked_words: Literal["sum", "mean"] = "sum"
-    deltas: Weights = Field((1, 10, 20, 30), min_length=1)  # §3.1; table 4 leaves out the 1
-    etas: Weights = Field((0.1, 0.3, 1, 3, 5), min_length=1)  # table 4
+    """Reduction of the masked words' loss; sum as in footnote 5, where more masked words weigh
+    more, so that η must fall with length."""
+    deltas: Weights = Field((1, 10, 20, 30), min_length=1)
+    """Weights δ of tying that are tried (§3.1; table 4 leaves out the 1)."""
+    etas: Weights = Field((0.1, 0.3, 1, 3, 5), min_length=1)
+    """Weights η of masked words that are tried (table 4)."""
 
     lr: float = Field(1e-3, gt=0)
+    """Learning rate of Adam."""
     batch_size: int = Field(32, ge=1)
-    epochs: int = Field(8, ge=1)  # Jain and Wallace's; the paper gives none
-    # A budget, named as a deviation: eight epochs are 1,736 steps of SST, and over 4,000 of IMDB
-    # and AG News. The authors' later code has five.
+    """Texts in a training batch."""
+    epochs: int = Field(8, ge=1)
+    """Epochs of training, Jain and Wallace's; the paper gives none."""
     most_steps: int = Field(2000, ge=1)
-    # <bos> and <eos> around a text: Jain and Wallace's LSTM reads such marks, and their attention,
-    # permuted or uniform, leaves them out. Without them every position is a word.
+    """Training steps at most, a deviation: eight epochs are 1,736 steps of SST, and over 4,000 of
+    IMDB and AG News. The authors' later code has five epochs."""
     edges: Literal["bare", "marked"] = "bare"
-    longest: int = Field(4000, ge=3)  # tokens; Jain and Wallace's bound for their longest texts
+    """Boundary marks around a text. Jain and Wallace's LSTM reads such marks, and their attention
+    leaves them out; bare texts have a word at every position."""
+    longest: int = Field(4000, ge=3)
+    """Longest text that is used, in words; longer ones are left out and counted. Jain and Wallace's
+    bound for their longest texts."""
 
     @property
     def parts(self) -> list[str]:
