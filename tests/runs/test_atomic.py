@@ -178,10 +178,21 @@ def test_only_regular_files_are_read(tmp_path, kind):
         read_json(path)
 
 
-def test_what_a_killed_process_of_the_same_number_left_aside_is_replaced(tmp_path):
-    (tmp_path / f"{atomic.ASIDE}{os.getpid()}-file").symlink_to(tmp_path / "elsewhere")
-    write_bytes(tmp_path / "file", NEW)
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+def test_file_written_aside_names_its_host_and_no_two_writers_share_it(tmp_path, monkeypatch):
+    names, replace = [], os.replace
+
+    def noting(aside, path):
+        names.append(aside.name)
+        replace(aside, path)
+
+    monkeypatch.setattr(os, "replace", noting)
+    # The same process number on two hosts, twice on each.
+    for host in ("node-1", "node-2", "node-1", "node-2"):
+        monkeypatch.setenv("ATTNSCOPE_HOST", host)
+        write_bytes(tmp_path / "file", NEW)
+    prefixes = [f"{atomic.ASIDE}{host}-{os.getpid()}-" for host in ("node1", "node2")] * 2
+    assert all(map(str.startswith, names, prefixes))
+    assert len(set(names)) == 4
 
 
 def test_name_of_255_bytes_is_written(tmp_path):

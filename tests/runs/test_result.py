@@ -117,6 +117,7 @@ def test_environment_names_the_versions_and_the_device():
     import platform
 
     import numpy
+    import sentencepiece
     import torch
 
     known = environment("cuda")
@@ -124,6 +125,8 @@ def test_environment_names_the_versions_and_the_device():
     assert known["numpy"] == numpy.__version__
     assert known["torch"].split("+")[0] == torch.__version__.split("+")[0]
     assert known["device"] == "cuda"
+    assert known["sentencepiece"] == sentencepiece.__version__
+    assert environment("cuda", {"gpu": "H200"})["gpu"] == "H200"
 
 
 def test_a_copy_does_not_remember_the_numbers_of_the_original():

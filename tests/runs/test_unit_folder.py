@@ -136,8 +136,21 @@ def test_same_environment_goes_on(folder):
     assert [row["step"] for row in folder.log] == [10, 20]
 
 
-def test_changed_environment_starts_over(folder):
-    folder.begin(CONFIG, ENVIRONMENT | {"torch": "2.14.0"})
+def test_fact_that_an_earlier_release_did_not_record_is_no_change(folder):
+    notes = []
+    folder.begin(CONFIG, ENVIRONMENT | {"driver": "570.86"}, notes.append)
+    assert folder.load_checkpoint()[0] == 20
+    assert notes == []
+    assert folder.environment == ENVIRONMENT | {"driver": "570.86"}
+
+
+def test_changed_environment_starts_over_and_says_so(folder):
+    notes = []
+    folder.begin(CONFIG, ENVIRONMENT | {"torch": "2.14.0"}, notes.append)
+    assert notes == [
+        f"{folder.name} was begun under other versions (torch {ENVIRONMENT['torch']} and 2.14.0) "
+        "and is trained from the start."
+    ]
     assert folder.load_checkpoint() == (0, None, [])
     assert folder.log == []
     assert folder.score_steps == []

@@ -17,6 +17,8 @@ from typing import Any
 
 from attnscope.data.folder import LANGUAGE, META, CorpusError
 from attnscope.errors import UsageError, suggestion
+from attnscope.runs.atomic import ASIDE
+from attnscope.runs.host import unique_prefix
 
 MADE = "attnscope.write_corpus"
 
@@ -101,10 +103,9 @@ def place_folder(folder: Path, meta: Mapping[str, Any], files: Mapping[str, str]
         Text of each file by its name without ``.gz``.
     """
     folder = folder.resolve()
-    aside = folder.with_name(f".aside-{os.getpid()}-{folder.name}")
-    old = folder.with_name(f".old-{os.getpid()}-{folder.name}")
+    aside = folder.with_name(f"{ASIDE}{unique_prefix()}-{folder.name}")
+    old = folder.with_name(f".old-{unique_prefix()}-{folder.name}")
     try:
-        shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir(parents=True)
         try:
             for name, text in files.items():

@@ -22,6 +22,7 @@ from attnscope.runs.measures import check_declared
 from attnscope.runs.result import Measurement, Result, read_result
 from attnscope.runs.spec import Settings, read_settings, usage_errors
 from attnscope.runs.workspace import workspace_of
+from attnscope.training.accelerator import accelerator
 from attnscope.training.engine.workers import Workers
 from attnscope.training.memory import memory_errors
 from attnscope.training.progress import Progress, Silent
@@ -103,11 +104,12 @@ def run(
         part=getattr(config, "part", ""),
         scale="quick" if quick else "full",
         config=config.model_dump(mode="json"),
-        environment=environment(place),
+        environment=environment(place, accelerator(place)),
         seconds=round(time.monotonic() - started, 1),
         measurements=tuple(record for record in records if isinstance(record, Measurement)),
         pictures=tuple(record for record in records if not isinstance(record, Measurement)),
         units=tuple(lab.used),
+        groups=lab.groups,
     )
     measures = measures_of(entry.name, module)
     if measures is not None:

@@ -1,7 +1,8 @@
 """Files that are either absent or complete: each is written aside, synced and renamed.
 
-A process killed at any moment leaves at most a file whose name starts with ``.aside-`` and its own
-number, so that two writers of one file never meet; readers never look at those. After a power loss
+A process killed at any moment leaves at most a file whose name starts with ``.aside-``, its host,
+its number and a random token, so that two writers of one file never meet; readers never look at
+those. After a power loss
 the same holds: the content reaches the disk before the name does, and the name before the next
 file is begun.
 """
@@ -18,9 +19,10 @@ from typing import Any
 
 from attnscope.errors import DamagedFile, UnreadableFile, WorkspaceError
 from attnscope.runs.files import MOST_JSON, is_plain, kind_of_file, parse_json, read_file
+from attnscope.runs.host import unique_prefix
 
 ASIDE = ".aside-"
-_LONGEST_NAME = 200  # bytes; a file system takes 255, of which the aside's prefix needs some
+_LONGEST_NAME = 200  # bytes; a file system takes 255, of which the aside's prefix takes up to 50
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -31,9 +33,9 @@ def write_bytes(path: Path, content: bytes) -> None:
     try:
         make_folder(path.parent)
         _refuse_other_kinds(path)
-        aside = path.with_name(f"{ASIDE}{os.getpid()}-{_short(path.name)}")
+        aside = path.with_name(f"{ASIDE}{unique_prefix()}-{_short(path.name)}")
         try:
-            with _new_file(aside) as stream:
+            with open(aside, "xb") as stream:
                 stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())
@@ -74,14 +76,6 @@ def _short(name: str) -> str:
     if len(encoded) <= _LONGEST_NAME:
         return name
     return hashlib.sha256(encoded).hexdigest()[:16]
-
-
-def _new_file(path: Path) -> Any:
-    try:
-        return open(path, "xb")
-    except FileExistsError:  # A killed process had the same number.
-        path.unlink()
-        return open(path, "xb")
 
 
 def sync_folder(folder: Path) -> None:

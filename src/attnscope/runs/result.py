@@ -54,6 +54,9 @@ class Result(BaseModel):
     measurements: tuple[Measurement, ...]
     pictures: tuple[Picture, ...] = ()
     units: tuple[str, ...] = ()
+    groups: tuple[tuple[int, ...], ...] = Field(
+        (), description="units trained as one vmapped model, by their places in `units`"
+    )
 
     def __repr__(self) -> str:
         counts = f"measurements={len(self.measurements)}, pictures={len(self.pictures)}"

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from attnscope.errors import (
     suggestion,
 )
 from attnscope.runs.atomic import ASIDE, read_json, read_rows, write_json, write_rows
+from attnscope.runs.environment import differences
 from attnscope.runs.files import refuse_links, unpacked_chunks
-from attnscope.runs.lock import locked
+from attnscope.runs.lock import Held, locked
 from attnscope.runs.spec import fingerprint
 from attnscope.runs.tensors import Arrays, load_arrays, load_checked, save_arrays
 
@@ -53,6 +55,7 @@ class UnitFolder:
     def __init__(self, path: Path, root: Path | None = None) -> None:
         self.path = path
         self._root = path if root is None else root
+        self._held: Held | None = None
 
     @classmethod
     def of(cls, workspace: Path, name: str, config: dict[str, Any]) -> UnitFolder:
@@ -66,35 +69,65 @@ class UnitFolder:
         refuse_links(path, self._root)
         return path
 
+    def _target(self, name: str) -> Path:
+        """Return the path of a file to write; raise if another process took the unit meanwhile."""
+        if self._held is not None:
+            self._held.demand()
+        return self._own(name)
+
     @property
     def name(self) -> str:
         """The unit's name with its hash."""
         return self.path.name
 
-    def lock(self, *, wait: bool = False) -> AbstractContextManager[None]:
+    @contextmanager
+    def lock(self, *, wait: bool = False) -> Iterator[None]:
         """Hold this unit; see `attnscope.runs.lock.locked`."""
-        return locked(self._own("lock"), wait=wait)
+        with locked(self._own("lock"), wait=wait) as self._held:
+            try:
+                yield
+            finally:
+                self._held = None
 
-    def begin(self, config: dict[str, Any], environment: dict[str, Any]) -> None:
-        """Write the configuration and the environment; start over if the versions have changed."""
+    def begin(
+        self,
+        config: dict[str, Any],
+        environment: dict[str, Any],
+        note: Callable[[str], None] = lambda sentence: None,
+    ) -> None:
+        """Write the configuration and the environment; start over if the versions have changed.
+
+        ``note`` is called with a sentence that says so.
+        """
         for folder in (self.path, self._own("scores")):
             for left_behind in folder.glob(f"{ASIDE}*"):
                 left_behind.unlink()
-        known = self._own("environment.json")
-        if known.exists() and self._environment() != environment:
-            self.clear()
-        write_json(self._own("config.json"), config)
-        write_json(known, environment)
+        target = self._target("environment.json")
+        if target.exists():
+            known = self.environment
+            changed = ["a damaged environment.json"] if known is None else []
+            changed = changed or differences(known or {}, environment)
+            if changed:
+                note(
+                    f"{self.name} was begun under other versions ({'; '.join(changed)}) and is "
+                    "trained from the start."
+                )
+                self.clear()
+        write_json(self._target("config.json"), config)
+        write_json(target, environment)
 
-    def _environment(self) -> Any:
+    @property
+    def environment(self) -> dict[str, Any] | None:
+        """The environment as written; None where it is missing or damaged."""
         try:
-            return read_json(self._own("environment.json"))
+            found = read_json(self._own("environment.json"))
         except WorkspaceError:  # Damaged: whatever was made under it is made again.
             return None
+        return found if isinstance(found, dict) else None
 
     def clear(self) -> None:
         """Forget all progress."""
-        self._own("done.json").unlink(missing_ok=True)
+        self._target("done.json").unlink(missing_ok=True)
         for file in [*self._checkpoints(), *self._files()]:
             file.unlink()
 
@@ -121,11 +154,11 @@ class UnitFolder:
 
     def write_log(self, rows: list[dict[str, Any]]) -> None:
         """Replace the log by a longer one."""
-        write_rows(self._own("log.jsonl"), rows)
+        write_rows(self._target("log.jsonl"), rows)
 
     def save_checkpoint(self, step: int, state: Arrays) -> None:
         """Keep the whole training state at a step, and the one before it."""
-        path = self._own(f"checkpoint-{step:08d}.safetensors")
+        path = self._target(f"checkpoint-{step:08d}.safetensors")
         save_arrays(path, state, {"step": str(step)})
         for old in self._checkpoints()[_KEPT_CHECKPOINTS:]:
             old.unlink()
@@ -159,7 +192,7 @@ class UnitFolder:
 
     def save_weights(self, which: str, step: int, weights: Arrays) -> None:
         """Keep the weights of the ``last`` or the ``best`` step."""
-        save_arrays(self._own(f"{which}.safetensors"), weights, {"step": str(step)})
+        save_arrays(self._target(f"{which}.safetensors"), weights, {"step": str(step)})
 
     def load_weights(self, which: str = "last") -> tuple[int, Arrays]:
         """Return step and weights of the ``last`` or the ``best`` step."""
@@ -172,7 +205,7 @@ class UnitFolder:
 
     def save_scores(self, name: str, arrays: Arrays) -> None:
         """Keep arrays of the evaluation examples: ``examples``, or ``step-N`` for scores."""
-        save_arrays(self._own(f"scores/{name}.safetensors"), arrays, {})
+        save_arrays(self._target(f"scores/{name}.safetensors"), arrays, {})
 
     def load_scores(self, name: str) -> Arrays:
         """Return what `save_scores` kept."""
@@ -193,7 +226,7 @@ class UnitFolder:
     def finish(self) -> None:
         """Mark the unit as finished: list every file with its checksum, then drop checkpoints."""
         sums = {str(file.relative_to(self.path)): _sha256(file) for file in self._files()}
-        write_json(self._own("done.json"), {"files": sums})
+        write_json(self._target("done.json"), {"files": sums})
         self.drop_checkpoints()
 
     def finished(self) -> tuple[bool, list[str]]:

@@ -28,6 +28,7 @@ from attnscope.models.base import AttentionModule
 from attnscope.runs.environment import environment
 from attnscope.runs.tensors import Arrays
 from attnscope.runs.unit import UnitFolder
+from attnscope.training.accelerator import accelerator
 from attnscope.training.evaluation import Evaluated, evaluate, example_arrays, kept_scores
 from attnscope.training.objective import LoadModel, Term, total
 from attnscope.training.optimizer import optimizer_arrays, restore_optimizer
@@ -84,7 +85,7 @@ def prepare_folder(unit: Unit, folder: UnitFolder, note: Note) -> bool:
         return False
     if complaints:
         folder.clear()
-    folder.begin(unit.config(), environment(unit.device))
+    folder.begin(unit.config(), environment(unit.device, accelerator(unit.device)), note)
     return True
 
 

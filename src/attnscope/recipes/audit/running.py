@@ -47,6 +47,7 @@ from attnscope.runs.atomic import read_json, write_json
 from attnscope.runs.environment import environment
 from attnscope.runs.result import Measurement, Record, Result
 from attnscope.runs.spec import fingerprint
+from attnscope.training.accelerator import accelerator
 
 _VERSION = 1  # raised whenever a change of the code changes an audit's numbers
 MEASURES: dict[str, Callable[[Subject], list[Record]]] = {
@@ -134,7 +135,7 @@ def audit(
         recipe="audit",
         scale="full",
         config=config,
-        environment=environment(place.type),
+        environment=environment(place.type, accelerator(place.type)),
         seconds=0.0,
         measurements=(),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, overload
 
-from attnscope.training.engine.workers import Workers
+from attnscope.training.engine.trainer import Trainer
 from attnscope.training.memory import demand_memory
 from attnscope.training.progress import Progress, Silent
 from attnscope.training.trained_unit import TrainedUnit
@@ -19,12 +19,23 @@ Plan = Sequence[Any] | Mapping[Any, Any]
 
 @dataclass
 class Lab:
-    """Where a recipe trains: the workers of a workspace, on a device."""
+    """Where a recipe trains and measures.
 
-    workers: Workers
+    Attributes
+    ----------
+    workers
+        Train units, here or elsewhere.
+    device
+        Where the recipe measures.
+    trains_on
+        The units' device, if it is another one, as where workers have a GPU and this host has none.
+    """
+
+    workers: Trainer
     device: Literal["cpu", "cuda"] = "cpu"
     progress: Progress = field(default_factory=Silent)
     used: dict[str, None] = field(default_factory=dict)
+    trains_on: Literal["cpu", "cuda"] | None = None
 
     @overload
     def train(self, plan: Unit, title: str) -> TrainedUnit: ...
@@ -63,11 +74,19 @@ class Lab:
         The same with a `TrainedUnit` for each unit: lists and tuples stay such, mappings become
         dicts in the same order. The units are listed in the recipe's result.
         """
-        placed = [unit.model_copy(update={"device": self.device}) for unit in leaves(plan)]
+        device = self.trains_on or self.device
+        placed = [unit.model_copy(update={"device": device}) for unit in leaves(plan)]
         demand_memory(placed)
         trained = self.workers.train(placed, self.progress, title)
         self.used.update(dict.fromkeys(unit.folder.name for unit in trained))
         return _filled(plan, iter(trained))
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The units that were trained as one vmapped model, by their places in `used`."""
+        places = {name: place for place, name in enumerate(self.used)}
+        found = [tuple(places[name] for name in names) for names in self.workers.groups]
+        return tuple(dict.fromkeys(group for group in found if len(group) > 1))
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,12 @@ from typing import Any
 import torch
 
 from attnscope.errors import AttnscopeError, UnitLocked
-from attnscope.training.engine.grouping import groups, is_vmapped
+from attnscope.training.engine.grouping import is_vmapped
 from attnscope.training.engine.groups import train_group
+from attnscope.training.engine.trainer import Trainer
 from attnscope.training.loop import train_unit
 from attnscope.training.memory import memory_errors
-from attnscope.training.progress import Progress, Silent
+from attnscope.training.progress import Progress
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
 
@@ -38,7 +39,7 @@ _REPORT_EVERY = 10
 _PRELOADED = [__name__, "torch._dynamo"]
 
 
-class Workers:
+class Workers(Trainer):
     """Processes that train units, kept for as long as a recipe runs.
 
     They are forked from a server that has imported all they need and started nothing, so that
@@ -53,18 +54,15 @@ class Workers:
     """
 
     def __init__(self, workspace: Path, jobs: int = 1) -> None:
-        self.workspace = workspace
-        self.jobs = jobs
+        super().__init__(workspace, jobs)
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(_PRELOADED)
         self._processes: list[Any] = []
         self._todo: Any = None
         self._results: Any = None
 
-    def __enter__(self) -> Workers:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """End the processes."""
         self._end_processes()
 
     def _end_processes(self) -> None:
@@ -73,33 +71,21 @@ class Workers:
             process.join()
         self._processes = []
 
-    def train(
-        self, units: Sequence[Unit], progress: Progress | None = None, title: str = "training"
-    ) -> list[TrainedUnit]:
-        """Train units, or resume them, or reuse them; return them in the order given."""
-        progress = progress or Silent()
-        waiting = list({unit.folder(self.workspace).path: unit for unit in units}.values())
-        progress.begin(title, len(waiting), sum(unit.training.steps for unit in waiting))
-        try:
-            failures, locked = self._train(waiting, progress)
-            for group in locked:
-                progress.note(f"{self._names(group)} is being trained by another process; waiting.")
-                outcomes = _attempt(group, self.workspace, progress.advance, progress.note, True)
-                _count_finished(outcomes, progress)
-                failures += [message for status, message in outcomes if status != "finished"]
-        finally:
-            progress.end()
-        if failures:
-            raise AttnscopeError(f"{len(failures)} of {len(waiting)} units failed. {failures[0]}")
-        return [TrainedUnit(unit, unit.folder(self.workspace)) for unit in units]
+    def train_groups(self, groups: list[list[Unit]], progress: Progress, title: str) -> list[str]:
+        """Train groups here, then those that other processes were training."""
+        failures, locked = self._train(groups, progress)
+        for group in locked:
+            progress.note(f"{self.name_of(group)} is being trained by another process; waiting.")
+            outcomes = attempt(group, self.workspace, progress.advance, progress.note, True)
+            _count_finished(outcomes, progress)
+            failures += [message for status, message in outcomes if status != "finished"]
+        return failures
 
-    def _names(self, group: list[Unit]) -> str:
-        first = group[0].folder(self.workspace).name
-        return first if len(group) == 1 else f"The group of {first} ({len(group)} units)"
-
-    def _train(self, units: list[Unit], progress: Progress) -> tuple[list[str], list[list[Unit]]]:
+    def _train(
+        self, groups: list[list[Unit]], progress: Progress
+    ) -> tuple[list[str], list[list[Unit]]]:
         """Train all groups; return the failures' sentences, and the groups held elsewhere."""
-        left, jobs = groups(units), self.jobs
+        left, jobs = groups, self.jobs
         ended: list[Ended] = []
         while left:
             jobs = min(jobs, len(left))
@@ -127,7 +113,7 @@ class Workers:
 
     def _in_turn(self, work: list[list[Unit]], _: int, progress: Progress) -> Iterator[Ended]:
         for group in work:
-            yield group, _attempt(group, self.workspace, progress.advance, progress.note)
+            yield group, attempt(group, self.workspace, progress.advance, progress.note)
 
     def _in_parallel(
         self, work: list[list[Unit]], jobs: int, progress: Progress
@@ -194,13 +180,14 @@ def train_units(
         return workers.train(units, progress)
 
 
-def _attempt(
+def attempt(
     units: list[Unit],
     workspace: Path,
     report: Callable[[int], None],
     note: Callable[[str], None],
     wait: bool = False,
 ) -> list[Outcome]:
+    """Train or resume a group, held whole or not at all; return what became of each unit."""
     try:
         with memory_errors(units[0].name):
             if is_vmapped(units):
@@ -264,7 +251,7 @@ def _work(todo: Any, results: Any, workspace: Path) -> None:
         index, group = todo.get()
         report = _StepCounter(results)
         try:
-            outcomes = _attempt(group, workspace, report, report.note)
+            outcomes = attempt(group, workspace, report, report.note)
         except Exception as error:
             outcomes = [("failed", f"{type(error).__name__}: {error}")] * len(group)
         report.send()
