@@ -18,18 +18,22 @@ from __future__ import annotations
 import argparse
 import ast
 import csv
+import multiprocessing
 import os
 import random
 import re
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import Queue
+
+import pytest
 
 FIELDS = ["id", "folder", "line", "mutated"]
 # Mutations per folder, before those are left out whose line a restructuring has changed.
@@ -46,7 +50,8 @@ QUOTA = {
     "recipes": 60,
     "report": 24,
 }
-SECONDS = 300  # for the tests of one mutation; a mutation that hangs them is caught
+COMPUTING, WAITING = 120, 900  # seconds of CPU and of time for a test; one that takes longer hangs
+PRELOADED = ["torch", "scipy.stats", "sklearn.linear_model", "altair", "hypothesis", "beartype"]
 _COMPARE = {
     ast.Lt: ("<", "<="),
     ast.LtE: ("<=", "<"),
@@ -171,45 +176,97 @@ def tests_for(tree: Path, module: Path) -> list[str]:
     near = [t for t in tests if t.parent == own.parent]
     importing = [t for t in tests if re.search(rf"\b{dotted}\b", t.read_text(encoding="utf-8"))]
     wide = [t for t in tests if set(_WIDER.get(inside.parts[0], ())) & {t.stem, t.parent.name}]
-    ordered = dict.fromkeys([*([own] if own.exists() else []), *importing, *near, *wide])
+    ordered = dict.fromkeys([*([own] if own.exists() else []), *near, *importing, *wide])
     return [str(path.relative_to(tree)) for path in ordered]
 
 
+class FirstFailure:
+    """A pytest plugin: keeps the first test that fails; a test that hangs fails."""
+
+    def __init__(self) -> None:
+        self.test = ""
+
+    def pytest_sessionstart(self) -> None:
+        """Let both clocks end the test that runs."""
+        for moment in (signal.SIGPROF, signal.SIGALRM):
+            signal.signal(moment, self._stop)
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Wind the clocks up: seconds of computation, and of waiting."""
+        signal.setitimer(signal.ITIMER_PROF, COMPUTING)
+        signal.setitimer(signal.ITIMER_REAL, WAITING)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep a test that failed."""
+        if report.failed:
+            self.test = self.test or report.nodeid
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keep a file that cannot be imported."""
+        if report.failed:
+            self.test = self.test or report.nodeid
+
+    @staticmethod
+    def _stop(number: int, _: object) -> None:
+        # pytest reports it; `except Exception` in the tested code does not catch it.
+        raise BaseException("The test hangs.")
+
+
+def run_tests(tree: Path, tests: list[str], found: Connection) -> None:
+    """Run tests of a tree in this process until one fails, and send its name, or ""."""
+    os.chdir(tree)
+    for stream in (1, 2):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+    source = str(tree / "src")
+    os.environ["PYTHONPATH"] = os.pathsep.join([source, *filter(None, [os.getenv("PYTHONPATH")])])
+    os.environ["OMP_NUM_THREADS"] = "1"
+    sys.path.insert(0, source)
+    first = FirstFailure()
+    pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--tb=no", *tests], plugins=[first])
+    found.send(first.test)
+
+
 class Tests:
-    """Runs the tests of copies of one tree; those that fail without a mutation are left out."""
+    """Runs the tests of copies of one tree; those that fail without a mutation are left out.
+
+    A process per mutation, forked from one that has imported what all tests need.
+    """
 
     def __init__(self, pristine: Path) -> None:
         self.pristine = pristine
         self.passing: set[str] = set()
         self.failing: set[str] = set()
+        self.processes = multiprocessing.get_context("forkserver")
+        self.processes.set_forkserver_preload(PRELOADED)
 
     def catching(self, tree: Path, files: list[str]) -> str:
         """Return a test that fails in a tree and passes in the pristine one, or ""."""
+        # The nearest file alone, then a few at a time: collecting tests costs more than most tests.
+        for some in (files[:1], *(files[at : at + 8] for at in range(1, len(files), 8))):
+            if caught := self._catching_among(tree, some):
+                return caught
+        return ""
+
+    def _catching_among(self, tree: Path, files: list[str]) -> str:
         while True:
-            failed = self._first_failure(tree, files, self.failing)
+            left_out = [f"--deselect={test}" for test in self.failing]
+            failed = self._first_failure(tree, [*left_out, *files])
             if not failed or failed.startswith("(") or failed in self.passing:
                 return failed
-            alone = self._first_failure(self.pristine, [failed], set())
+            alone = self._first_failure(self.pristine, [failed])
             (self.failing if alone else self.passing).add(failed)
 
-    @staticmethod
-    def _first_failure(tree: Path, tests: list[str], left_out: set[str]) -> str:
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=no"]
-        command += ["-rfE", *(f"--deselect={test}" for test in left_out)]
-        command += [test for test in tests if test not in left_out]
-        path = os.pathsep.join([str(tree / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
-        environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    def _first_failure(self, tree: Path, tests: list[str]) -> str:
+        receiver, sender = self.processes.Pipe(duplex=False)
+        process = self.processes.Process(target=run_tests, args=(tree, tests, sender))
+        process.start()
+        sender.close()
         try:
-            done = subprocess.run(
-                command, cwd=tree, env=environment, capture_output=True, text=True, timeout=SECONDS
-            )
-        except subprocess.TimeoutExpired:
-            return "(hangs)"
-        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
-        if failed:
-            return failed[1]
-        # Exit code 5: every test was left out.
-        return "" if done.returncode in (0, 5) else "(crashes)"
+            return str(receiver.recv())
+        except EOFError:
+            return "(crashes)"
+        finally:
+            process.join()
 
 
 def check(tree: Path, rows: list[dict[str, str]], jobs: int) -> Iterator[dict[str, str]]:
@@ -234,11 +291,13 @@ def check(tree: Path, rows: list[dict[str, str]], jobs: int) -> Iterator[dict[st
 
 
 def _copy(tree: Path, to: Path) -> Path:
-    for part in ("src", "tests", "examples", "docs", "tools"):
-        if (tree / part).exists():
-            shutil.copytree(tree / part, to / part)
-    for name in ("pyproject.toml", "README.md", "CONTRIBUTING.md", "Makefile"):
-        shutil.copy(tree / name, to / name)
+    """Copy a tree; what is neither source nor test is linked."""
+    to.mkdir()
+    for path in tree.iterdir():
+        if path.name in {"src", "tests"}:
+            shutil.copytree(path, to / path.name)
+        elif not path.name.startswith("."):
+            (to / path.name).symlink_to(path)
     return to
 
 
