@@ -18,7 +18,7 @@ from attnscope.cli_audit import audit, export
 from attnscope.cli_data import data_app, use_data
 from attnscope.cli_options import Import, Json
 from attnscope.cli_report import report
-from attnscope.errors import AttnscopeError, UsageError
+from attnscope.errors import AttnscopeError, UsageError, WorkspaceError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -66,6 +66,9 @@ def run(
     quick: Annotated[
         bool, typer.Option("--quick", help="A smaller problem; its verdicts never count.")
     ] = False,
+    name: Annotated[
+        str | None, typer.Option(help="Names the result's folder; by default its settings do.")
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     jobs: Annotated[int | None, typer.Option(help="Number of worker processes.")] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of corpora.")] = None,
@@ -79,6 +82,7 @@ def run(
     entry = find(recipe)
     use_data(data)
     given = dict(_setting(text) for text in settings or [])
+    from attnscope.recipes.about import about_corpora, only_own
     from attnscope.recipes.running import run as run_recipe
     from attnscope.recipes.verdicts import judge
     from attnscope.terminal import Bars, CleanConsole, Lines
@@ -91,6 +95,7 @@ def run(
             given,
             seeds=seeds,
             quick=quick,
+            name=name,
             device=device,  # type: ignore[arg-type]
             jobs=jobs,
             out=out,
@@ -103,6 +108,7 @@ def run(
     if as_json:
         printed = {
             "result": done.result.model_dump(mode="json", by_alias=True),
+            "about": [about.as_json() for about in about_corpora(done.result)],
             "claims": [claim.as_json() for claim in judged],
             "figures": [str(path) for path in done.figures],
             "notice": done.notice,
@@ -111,14 +117,27 @@ def run(
         return
     from attnscope.recipes.recipe import module_of
     from attnscope.runs.result import headline
-    from attnscope.terminal import headline_table, print_verdicts
+    from attnscope.terminal import (
+        headline_table,
+        papers_claims,
+        print_about,
+        print_verdicts,
+        scale_line,
+    )
 
     module = module_of(entry)
     shown = getattr(module, "SHOWN", {})
     names = module.HEADLINE or list(dict.fromkeys(row.name for row in done.result.numbers))
     rows = headline(done.result.numbers, names, shown)
     console.print(headline_table(rows, f"{entry.name}: {entry.title}", shown))
-    print_verdicts(console, judged)
+    about = about_corpora(done.result)
+    print_about(console, about)
+    if only_own(done.result):
+        if judged:
+            console.print(papers_claims(judged), style="dim")
+    else:
+        print_verdicts(console, judged)
+    console.print(scale_line(done.result), style="dim", soft_wrap=True)
     console.print(f"Result: {done.folder / 'result.json'}", markup=False, soft_wrap=True)
     for path in done.figures:
         console.print(f"Figure: {path}", markup=False, soft_wrap=True)
@@ -138,6 +157,12 @@ def claims(
     from attnscope.runs.workspace import read_results
 
     results = [result for folder in folders or [Path("runs")] for result in read_results(folder)]
+    if not results:
+        names = ", ".join(map(str, folders or [Path("runs")]))
+        raise WorkspaceError(
+            f"There is no result in {names}; run a recipe first, or name the workspace that was "
+            "given to --out."
+        )
     judged = judge(results)
     for note in notes_on_missing(result.recipe for result in results):
         print(note, file=sys.stderr)

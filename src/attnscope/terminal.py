@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -27,13 +28,15 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from attnscope.claims.verdicts import plain_setting
 from attnscope.claims.wording import number, sentence
 from attnscope.clean import clean
 
 if TYPE_CHECKING:
     from attnscope.claims.verdicts import Judged
+    from attnscope.recipes.kit.about import About
     from attnscope.recipes.registry import Entry
-    from attnscope.runs.result import Measurement
+    from attnscope.runs.result import Measurement, Result
 
 _LINE_EVERY = 30.0  # seconds between two plain lines
 _STYLES = {"holds": "green", "fails": "red", "undecided": "yellow"}
@@ -185,6 +188,33 @@ def _axes(row: Measurement, hidden: Iterable[str]) -> str:
         value if isinstance(value, str) else f"{key} {number(value)}"
         for key, value in parts.items()
     )
+
+
+def print_about(console: Console, about: Iterable[About]) -> None:
+    """Print one block per corpus of the user's: warnings, numbers in words, what they mean."""
+    for each in about:
+        console.print(Text.assemble("About ", (clean(each.dataset), "bold")))
+        lines = [(f"Warning: {text}", "yellow") for text in each.warnings]
+        lines += [(text, "") for text in (*each.found, *each.means)]
+        lines += [(f"Next: {text}", "dim") for text in each.next]
+        for text, style in lines:
+            console.print(Padding(Text(clean(text), style), (0, 0, 0, 4)))
+        console.print()
+
+
+def papers_claims(judged: Sequence[Judged]) -> str:
+    """Return a line on claims that a run on the user's corpus measures and does not decide."""
+    count = f"{len(judged)} claims of the papers are" if len(judged) > 1 else "One claim is"
+    return (
+        f"{count} about the papers' corpora and not shown; `attnscope claims` decides them on all "
+        "runs."
+    )
+
+
+def scale_line(result: Result) -> str:
+    """Return the scale of a run, and which settings are not the defaults."""
+    changed = [f"{name}={plain_setting(value)}" for name, value in result.changed.items()]
+    return f"Scale: {result.scale}{f' ({chr(32).join(changed)})' if changed else ''}"
 
 
 def print_verdicts(console: Console, judged: Iterable[Judged]) -> None:

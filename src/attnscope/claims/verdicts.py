@@ -1,11 +1,13 @@
 """Verdicts over finished runs: every claim of the catalogue, and those that users add.
 
-Only full-size runs decide. Where there are none, a quick run shows what it would say, marked as
-such. The predicates are handed in by whoever knows the recipes (`attnscope.recipes.verdicts`).
+Quick runs never decide: where there is nothing else, they show what they would say, marked as
+such. Among runs with several settings `deciding` chooses. The predicates are handed in by whoever
+knows the recipes (`attnscope.recipes.verdicts`).
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -93,6 +95,50 @@ def judge(
     return [_judge(entry, by_claim.get(entry.id), results) for entry in entries]
 
 
+def deciding(results: Iterable[Result]) -> tuple[Result, ...]:
+    """Return the results that decide, where a recipe was run with several settings.
+
+    Of each part of a recipe (say a corpus) those at the defaults decide; where there are none,
+    those with the fewest other settings, and among these the latest. The number of seeds does not
+    distinguish them: runs of different seeds are pooled.
+    """
+    parts: dict[tuple[str, str], dict[str, list[Result]]] = {}
+    found = list(results)
+    for result in found:
+        groups = parts.setdefault((result.recipe, result.part), {})
+        # Taken out and put back, so that the group of the latest result is the last one.
+        own = groups.pop(key := _settings(result), [])
+        groups[key] = [*own, result]
+    kept: set[int] = set()
+    for groups in parts.values():
+        # The first of the reversed groups with the fewest settings is the latest of them.
+        best = min(reversed(groups.values()), key=lambda group: len(_others(group[0])))
+        kept |= {id(result) for result in best}
+    return tuple(result for result in found if id(result) in kept)
+
+
+def _others(result: Result) -> dict[str, Any]:
+    return {name: value for name, value in result.changed.items() if name != "seeds"}
+
+
+def _settings(result: Result) -> str:
+    return json.dumps(_others(result), sort_keys=True)
+
+
+def _changes(results: Sequence[Result]) -> str:
+    """Return a note on settings that are not the defaults."""
+    changed: dict[str, Any] = {}
+    for result in results:
+        changed |= result.changed
+    given = ", ".join(f"{name}={plain_setting(value)}" for name, value in changed.items())
+    return f"Settings that are not the defaults: {given}" if given else ""
+
+
+def plain_setting(value: Any) -> str:
+    """Return the value of a setting as the command line takes it."""
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def _unlisted(name: str, rule: Predicate, recipes: Sequence[str]) -> CatalogueEntry:
     """Return a user's claim as an entry; a plain function has its docstring for a statement."""
     statement = getattr(rule, "statement", "") or (getattr(rule, "__doc__", "") or "")
@@ -110,14 +156,15 @@ def _unlisted(name: str, rule: Predicate, recipes: Sequence[str]) -> CatalogueEn
 
 def _judge(entry: CatalogueEntry, rule: Predicate | None, results: list[Result]) -> Judged:
     own = [result for result in results if result.recipe in entry.recipes]
-    full = tuple(result for result in own if result.scale == "full")
-    quick = tuple(result for result in own if result.scale == "quick")
+    full = deciding(result for result in own if result.scale != "quick")
+    quick = deciding(result for result in own if result.scale == "quick")
     pool = Pool(full or quick)
     missing = Decision(Verdict.UNDECIDED, note=f"no finished run of {', '.join(entry.recipes)}")
     decision = _decided(rule, pool) if rule and pool.results else missing
     provisional = not full and bool(quick) and rule is not None
     notes = (
         decision.note,
+        "" if provisional or not full else _changes(full),
         _QUICK if provisional else "",
         "" if entry.listed else NOT_LISTED,
     )

@@ -1,4 +1,4 @@
-"""Text corpora as sources: labelled texts by words, parallel texts by SentencePiece pieces.
+"""Text corpora as sources: labelled texts by words or pieces, parallel texts by pieces.
 
 `attnscope.data.known` and `attnscope.data.selection` decide what a corpus contains; here it
 becomes ids. Every sequence is ``<bos> … <eos>``, both of which are attended to (snell, authors'
@@ -7,6 +7,7 @@ code); the decoder reads ``<bos> y`` and writes ``y <eos>``.
 
 from __future__ import annotations
 
+import re
 import sys
 from abc import abstractmethod
 from collections import Counter
@@ -119,6 +120,7 @@ class LabelledText(Text):
     """Texts with a label each, word by word (snell A.8)."""
 
     kind: Literal["labelled-text"] = "labelled-text"
+    # A tokeniser's name; or "pieces", "pieces-2000": SentencePiece, for text without blanks.
     tokens: str = "words"
     min_count: int = Field(3, ge=1, description="words rarer in that part are unknown")
     vocabulary: Literal["train", "all"] = Field(
@@ -154,8 +156,8 @@ class LabelledText(Text):
         return None
 
     def encode(self, text: str) -> list[int]:
-        """Cut a text into words as the corpus was, with its boundaries if it has them."""
-        return self.input_words.encode(_EDGES[self.edges](tokeniser_named(self.tokens)(text)))
+        """Cut a text into words or pieces as the corpus was, with its boundaries if it has them."""
+        return self.input_words.encode(_EDGES[self.edges](_cutter(self)([text])[0]))
 
 
 _EDGES: dict[str, Callable[[list[str]], list[str]]] = {
@@ -241,9 +243,23 @@ def open_text(
 
 def tokeniser_named(name: str) -> Any:
     """Return a tokeniser by its name."""
+    if piece_count(name):
+        raise UsageError(f"tokens={name} has no words of its own; choose one of {_NAMED}.")
     if name not in TOKENISERS:
-        raise UsageError(f"No tokeniser {name!r}; {suggestion(name, TOKENISERS)}")
+        raise UsageError(f"No tokeniser {name!r}; {suggestion(name, (*TOKENISERS, 'pieces'))}")
     return TOKENISERS[name]
+
+
+_NAMED = ", ".join(TOKENISERS)
+_PIECES = re.compile(r"pieces(?:-([1-9]\d{1,5}))?")
+PIECES = 8000
+"""Types of ``tokens=pieces``, as many as snell's translators have."""
+
+
+def piece_count(tokens: str) -> int | None:
+    """Return how many pieces ``pieces`` or ``pieces-2000`` asks for, None for a tokeniser."""
+    found = _PIECES.fullmatch(tokens)
+    return None if found is None else int(found[1] or PIECES)
 
 
 def selected_of(known: CorpusDefinition, tokens: str) -> Selected[Any]:
@@ -255,8 +271,9 @@ def selected_of(known: CorpusDefinition, tokens: str) -> Selected[Any]:
 
 @lru_cache(maxsize=4)
 def _select_once(known: CorpusDefinition, tokens: str, stamp: tuple[Any, ...]) -> Selected[Any]:
-    # The stamp: a corpus that is written anew is read anew.
-    return select(known, tokeniser_named(tokens))
+    # The stamp: a corpus that is written anew is read anew. Pieces are learned from what is
+    # selected, so that here a text is cut at blanks.
+    return select(known, str.split if piece_count(tokens) else tokeniser_named(tokens))
 
 
 def demand_digest(source: Source, where: str) -> None:
@@ -284,24 +301,48 @@ def checked(source: Text, tokens: str) -> Selected[Any]:
 
 @lru_cache(maxsize=3)
 def _load_labelled(source: LabelledText) -> Loaded[LabelledRecord]:
-    selected = checked(source, source.tokens)
-    cut = tokeniser_named(source.tokens)
-    others = {"train": (), "all": (*selected.val, *selected.test)}[source.vocabulary]
-    counted = (*selected.train, *others)
-    counts = Counter(word for record in counted for word in cut(record.text))
-    known = set(read_vectors(source.vectors).words) if source.vectors else set()
-    kept = sorted(w for w, count in counts.items() if count >= source.min_count or w in known)
-    words = Vocabulary((*SPECIALS, *(word for word in kept if word not in SPECIALS)), UNKNOWN)
-
-    edged = _EDGES[source.edges]
+    selected, cut, edged = checked(source, source.tokens), _cutter(source), _EDGES[source.edges]
+    words = _labelled_pieces(source).words if piece_count(source.tokens) else _known_words(source)
 
     def numbered(records: Sequence[LabelledRecord]) -> list[Example]:
+        texts = cut([record.text for record in records])
         return [
-            Example(n, as_ids(words.encode(edged(cut(record.text)))), [0], [record.label])
-            for n, record in enumerate(records)
+            Example(n, as_ids(words.encode(edged(text))), [0], [record.label])
+            for n, (record, text) in enumerate(zip(records, texts, strict=True))
         ]
 
     return _loaded(source, selected, words, numbered)
+
+
+def _counted_records(source: LabelledText) -> tuple[LabelledRecord, ...]:
+    """Return the records whose words are known."""
+    selected = checked(source, source.tokens)
+    others = (*selected.val, *selected.test) if source.vocabulary == "all" else ()
+    return (*selected.train, *others)
+
+
+def _known_words(source: LabelledText) -> Vocabulary:
+    cut = tokeniser_named(source.tokens)
+    counts = Counter(word for record in _counted_records(source) for word in cut(record.text))
+    known = set(read_vectors(source.vectors).words) if source.vectors else set()
+    kept = sorted(w for w, count in counts.items() if count >= source.min_count or w in known)
+    return Vocabulary((*SPECIALS, *(word for word in kept if word not in SPECIALS)), UNKNOWN)
+
+
+def _labelled_pieces(source: LabelledText) -> Pieces:
+    count, selected = piece_count(source.tokens), checked(source, source.tokens)
+    assert count is not None
+    texts = (record.text for record in _counted_records(source))
+    return trained_pieces(f"{selected.digest}-{source.vocabulary}", texts, count)
+
+
+def _cutter(source: LabelledText) -> Callable[[Sequence[str]], list[list[str]]]:
+    """Return the function that cuts the texts of a source into words or pieces."""
+    if piece_count(source.tokens):
+        pieces = _labelled_pieces(source)
+        return lambda texts: [pieces.words.decode(ids) for ids in pieces.encode(texts)]
+    cut = tokeniser_named(source.tokens)
+    return lambda texts: [cut(text) for text in texts]
 
 
 @lru_cache(maxsize=3)

@@ -177,6 +177,37 @@ def nearest_rule(
     return NearestRule(rule, tuple(rule.members(counts).sum(0).tolist()))
 
 
+LEAST_MEMBERS = 10
+"""Words of each group that `wider_rule` looks for."""
+_WIDER = {
+    "polar": (0.4, 0.3, 0.2, 0.1, 0.0, -0.2, -0.4, -0.6, -0.8, -0.9, -0.95),
+    "minimum": (3, 2, 1, 0),
+    "neutral": (0.2, 0.3, 0.5, 0.8, 1.01),
+    "difference": (10, 20, 50, 100, 500, 10**6),
+}
+
+
+def wider_rule(rule: GroupRule, counts: Counts, least: int = LEAST_MEMBERS) -> GroupRule | None:
+    """Return the rule nearest to a given one whose groups all have some words.
+
+    Thresholds of labels are lowered before counts, and shares of neutral words before their number
+    of occurrences; None if no rule gives every group as many words.
+    """
+    for first, second, columns in (
+        ("minimum", "polar", slice(0, -1)),
+        ("difference", "neutral", slice(-1, None)),
+    ):
+        outer, inner = ((getattr(rule, name), *_WIDER[name]) for name in (first, second))
+        for values in product(outer, inner):
+            tried = rule.model_copy(update=dict(zip((first, second), values, strict=True)))
+            if bool((tried.members(counts).sum(0)[columns] >= least).all()):
+                rule = tried
+                break
+        else:
+            return None
+    return rule
+
+
 def _polar_sizes(
     counts: Counts, polar: Sequence[float], minimum: Sequence[int]
 ) -> Int[Tensor, "polar minimum label"]:

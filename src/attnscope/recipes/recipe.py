@@ -8,12 +8,13 @@ which stored examples a report shows (`attnscope.report.examples`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
-from attnscope.claims.verdicts import Predicate
+from attnscope.claims.verdicts import Predicate, plain_setting
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.registry import Entry, argument_of
 from attnscope.runs.result import Record, Result
@@ -59,8 +60,10 @@ def command_of(result: Result, module: RecipeModule | None) -> str:
 
     Of a recipe that this version does not know, or knows with other settings, the name alone.
     """
+    quick = result.scale == "quick"
     try:
-        defaults = {} if module is None else module.Config().model_dump(mode="json")
+        smaller = dict(module.QUICK) if module is not None and quick else {}
+        defaults = {} if module is None else module.Config(**smaller).model_dump(mode="json")
     except ValueError:
         defaults = {}
     given = {
@@ -68,9 +71,12 @@ def command_of(result: Result, module: RecipeModule | None) -> str:
         for key, value in result.config.items()
         if defaults and (key not in defaults or value != defaults[key])
     }
-    return " ".join(["attnscope run", argument_of(result.recipe), *map(_setting, given.items())])
+    settings = [f"{key}={plain_setting(value)}" for key, value in given.items()]
+    options = ["--quick"] if quick else []
+    if result.variant and not _HASHED.fullmatch(result.variant):
+        options += ["--name", result.variant]
+    return " ".join(["attnscope run", argument_of(result.recipe), *settings, *options])
 
 
-def _setting(item: tuple[str, Any]) -> str:
-    key, value = item
-    return f"{key}={','.join(map(str, value)) if isinstance(value, list) else value}"
+# Variants that follow from the settings, as `attnscope.recipes.naming` makes them.
+_HASHED = re.compile(r"[0-9a-f]{6}|quick|quick-[0-9a-f]{6}")

@@ -14,12 +14,13 @@ import torch
 from attnscope.errors import UsageError, WorkspaceError
 from attnscope.figures.save import figures_available, save
 from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.naming import demand_free, naming_of
 from attnscope.recipes.recipe import Charts, module_of, read_logged
 from attnscope.recipes.registry import Entry, find, find_known, measures_of
 from attnscope.runs.environment import environment
 from attnscope.runs.files import refuse_links
 from attnscope.runs.measures import check_declared
-from attnscope.runs.result import Measurement, Result, read_result
+from attnscope.runs.result import Measurement, Result, place_of, read_result
 from attnscope.runs.spec import Settings, read_settings, usage_errors
 from attnscope.runs.workspace import workspace_of
 from attnscope.training.accelerator import accelerator
@@ -49,6 +50,7 @@ def run(
     *,
     seeds: int | None = None,
     quick: bool = False,
+    name: str | None = None,
     device: Literal["auto", "cpu", "cuda"] = "auto",
     jobs: int | None = None,
     out: str | Path = "runs",
@@ -67,6 +69,9 @@ def run(
         Short for the setting of that name.
     quick
         A smaller problem on the same code path; its verdicts never count.
+    name
+        Names the folder of the result where settings are not the defaults; by default a short hash
+        of them does.
     device
         ``auto`` takes a GPU if there is one.
     jobs
@@ -84,8 +89,12 @@ def run(
     given = dict(settings or {}) | ({} if seeds is None else {"seeds": seeds})
     config = read_settings(module.Config, (dict(module.QUICK) if quick else {}) | given, entry.name)
     _check_counts(config, entry.name)
+    named = naming_of(config, module.QUICK if quick else None, name)
     workspace = Path(out)
     _check_writable(workspace)
+    if name is not None:
+        where = workspace / place_of(entry.name, named.part, named.variant)
+        demand_free(where, config.model_dump(mode="json"))
     place = choose_device(device)
     cores = os.cpu_count() or 1
     count = (cores if place == "cpu" else min(cores, _GPU_JOBS)) if jobs is None else jobs
@@ -101,8 +110,7 @@ def run(
         records = module.measure(config, lab)
     result = Result(
         recipe=entry.name,
-        part=getattr(config, "part", ""),
-        scale="quick" if quick else "full",
+        **named._asdict(),
         config=config.model_dump(mode="json"),
         environment=environment(place, accelerator(place)),
         seconds=round(time.monotonic() - started, 1),

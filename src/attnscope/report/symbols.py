@@ -97,6 +97,7 @@ _LETTERS = {
     "beta_log": "βˡᵒᵍ",
     "delta": "Δ",
     "gold": "gold",
+    "ibm1": "IBM 1",
 }
 _LETTER_WORDS = {
     "alpha": "attention",
@@ -108,6 +109,7 @@ _LETTER_WORDS = {
     "beta_log": "logistic weights",
     "delta": "saliency",
     "gold": "the gold position",
+    "ibm1": "IBM Model 1",
 }
 
 _FUNCTIONS = {"xi": "ξ", **_LETTERS}

@@ -32,11 +32,14 @@ __all__ = [
     "Result",
     "headline",
     "measured",
+    "place_of",
     "read_result",
     "select",
 ]
 
 P = TypeVar("P", Matrix, Plane, Curve)
+Scale = Literal["full", "changed", "quick"]
+"""``full`` at the defaults, ``changed`` with other settings, ``quick`` with ``--quick``."""
 
 
 class Result(BaseModel):
@@ -47,7 +50,14 @@ class Result(BaseModel):
     schema_: Literal[2] = Field(default=2, alias="schema")
     recipe: str
     part: str = Field("", description="which of several runs of the recipe, say on which corpus")
-    scale: Literal["full", "quick"]
+    variant: str = Field(
+        "", description="its name, or a short hash of its settings where they are not the defaults"
+    )
+    scale: Scale
+    changed: dict[str, Any] = Field(
+        default_factory=dict,
+        description="settings that are not the defaults, apart from those that `part` names",
+    )
     config: dict[str, Any]
     environment: dict[str, Any]
     seconds: float
@@ -114,14 +124,25 @@ class Result(BaseModel):
         return found[0]
 
     @property
+    def label(self) -> str:
+        """Part and variant, which distinguish the runs of a recipe; empty for the default one."""
+        return "+".join(filter(None, (self.part, self.variant)))
+
+    @property
     def place(self) -> str:
         """The folder of the result inside a workspace."""
-        return f"{self.recipe}/{self.part}" if self.part else self.recipe
+        return place_of(self.recipe, self.part, self.variant)
 
     def write(self, folder: Path) -> None:
         """Write ``result.json`` into a folder."""
         content = self.model_dump(mode="json", by_alias=True)
         write_json(folder / "result.json", content, width=_WIDTH)
+
+
+def place_of(recipe: str, part: str, variant: str) -> str:
+    """Return the folder of a result inside a workspace."""
+    label = "+".join(filter(None, (part, variant)))
+    return f"{recipe}/{label}" if label else recipe
 
 
 # A measurement is one line of the file, and so is a row of a matrix.

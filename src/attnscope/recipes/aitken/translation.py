@@ -7,7 +7,6 @@ choice that was made here before any run, and has its reason in the configuratio
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import torch
@@ -32,7 +31,7 @@ from attnscope.recipes.aitken.units import (
     with_printed,
 )
 from attnscope.recipes.kit.lab import Lab
-from attnscope.recipes.kit.settings import RecipeSettings
+from attnscope.recipes.kit.settings import RecipeSettings, corpus_label
 from attnscope.recipes.kit.sheet import Lines, Numbers, Sheet, number
 from attnscope.runs.pictures import Curve
 from attnscope.runs.result import Measurement
@@ -94,10 +93,15 @@ class TranslationConfig(RecipeSettings):
     """Example of the figure, our own."""
 
     @property
+    def in_part(self) -> tuple[str, ...]:
+        """Settings whose values `part` names."""
+        return ("corpus",)
+
+    @property
     def part(self) -> str:
         """The subfolder of the result; none for the default corpus."""
         default = type(self).model_fields["corpus"].default
-        return "" if self.corpus == default else Path(self.corpus).resolve().name
+        return "" if self.corpus == default else corpus_label(self.corpus)
 
     @property
     def source(self) -> Corpus:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, overload
 
+from attnscope.data.source import Source
+from attnscope.recipes.kit.corpora import reading_note
 from attnscope.training.engine.trainer import Trainer
 from attnscope.training.memory import demand_memory
 from attnscope.training.progress import Progress, Silent
@@ -36,6 +38,7 @@ class Lab:
     progress: Progress = field(default_factory=Silent)
     used: dict[str, None] = field(default_factory=dict)
     trains_on: Literal["cpu", "cuda"] | None = None
+    noted: set[Source] = field(default_factory=set)
 
     @overload
     def train(self, plan: Unit, title: str) -> TrainedUnit: ...
@@ -74,6 +77,7 @@ class Lab:
         The same with a `TrainedUnit` for each unit: lists and tuples stay such, mappings become
         dicts in the same order. The units are listed in the recipe's result.
         """
+        self._note_readings(plan)
         device = self.trains_on or self.device
         placed = [unit.model_copy(update={"device": device}) for unit in leaves(plan)]
         demand_memory(placed)
@@ -87,6 +91,14 @@ class Lab:
         places = {name: place for place, name in enumerate(self.used)}
         found = [tuple(places[name] for name in names) for names in self.workers.groups]
         return tuple(dict.fromkeys(group for group in found if len(group) > 1))
+
+    def _note_readings(self, plan: Plan | Unit) -> None:
+        """Print a sentence on each corpus whose tokens are hardly words, once."""
+        for source in dict.fromkeys(unit.source for unit in leaves(plan)):
+            if source not in self.noted:
+                self.noted.add(source)
+                if note := reading_note(source):
+                    self.progress.note(note)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from attnscope.runs.spec import Settings
+from attnscope.data.known import GENERATED, definition, definitions
+from attnscope.data.text import piece_count, tokeniser_named
+from attnscope.errors import AttnscopeError
+from attnscope.runs.spec import Settings, fingerprint
 
 
 def several(value: Any) -> Any:
@@ -23,9 +26,22 @@ def _once(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return values
 
 
+def _tokeniser(name: str) -> str:
+    if name and not piece_count(name):
+        tokeniser_named(name)
+    return name
+
+
 Several = BeforeValidator(several)
 EachOnce = AfterValidator(_once)
+Tokens = Annotated[str, AfterValidator(_tokeniser)]
+"""How labelled texts are cut: empty as their corpus says, ``pieces`` for text without blanks."""
 Names = Annotated[tuple[str, ...], Several, EachOnce]
+
+
+def cut_by(tokens: str) -> dict[str, str]:
+    """Return the setting of a labelled source that a recipe's ``tokens`` asks for, if any."""
+    return {"tokens": tokens} if tokens else {}
 
 
 class RecipeSettings(Settings, use_attribute_docstrings=True):
@@ -39,6 +55,11 @@ class CorporaSettings(RecipeSettings):
     """Corpora, known ones by name and your own by folder."""
 
     @property
+    def in_part(self) -> tuple[str, ...]:
+        """Settings whose values `part` names."""
+        return ("corpus",)
+
+    @property
     def part(self) -> str:
         """The subfolder of the result; empty for the default settings."""
         return "+".join(self.parts)
@@ -47,4 +68,19 @@ class CorporaSettings(RecipeSettings):
     def parts(self) -> list[str]:
         """Names of the settings that give a run a subfolder: corpora that are not the default."""
         default = type(self).model_fields["corpus"].default
-        return [] if self.corpus == default else [Path(name).resolve().name for name in self.corpus]
+        return [] if self.corpus == default else [corpus_label(name) for name in self.corpus]
+
+
+def corpus_label(corpus: str) -> str:
+    """Return the name of a corpus in a result's folder.
+
+    A known corpus has its own name; a user's folder has its name and a short hash of its path, so
+    that two folders of one name keep their places.
+    """
+    if corpus in GENERATED or corpus in definitions():
+        return corpus
+    try:
+        folder = Path(definition(corpus).folder).resolve()
+    except AttnscopeError:  # Nothing can be read there; opening it says so.
+        folder = Path(corpus).resolve()
+    return f"{folder.name}-{fingerprint(str(folder), 4)}"

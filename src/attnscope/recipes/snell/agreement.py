@@ -8,28 +8,36 @@ as printed.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, cast
 
 import numpy as np
 
-from attnscope.analysis.intervals import sentence_ratio_interval
+from attnscope.analysis.comparison import per_word
+from attnscope.analysis.intervals import rate_interval, sentence_ratio_interval
 from attnscope.analysis.stored_agreement import StoredAgreement, StoredScore, Values, highest
 from attnscope.claims.pool import Pool
 from attnscope.claims.table import Cells, Check, Claim, Needs, corpus_deviations
+from attnscope.data.batch import Batch
 from attnscope.data.corpus import Corpus
 from attnscope.figures.charts import Axis
-from attnscope.recipes.kit.corpora import printed_name
+from attnscope.recipes.kit.baselines import baseline_rows
+from attnscope.recipes.kit.corpora import is_classification, parts, printed_name
 from attnscope.recipes.kit.plots import datasets, dots
-from attnscope.recipes.kit.sheet import Sheet, rng
+from attnscope.recipes.kit.sheet import Sheet, point, rng
 from attnscope.recipes.snell.units import SnellUnits
 from attnscope.runs.result import Measurement, Result
 from attnscope.scores.lexicon import proxy_odds
 from attnscope.scores.score import Score
+from attnscope.theory.ibm1 import IbmModel1
+from attnscope.theory.initial_derivative import PaddedPairs
 from attnscope.training.trained_unit import TrainedUnit
+from attnscope.training.unit import log_column
 
 OUTLIER = "sms"  # A.9 calls this corpus one; it is shown and decides nothing
+MODEL = ("accuracy", "majority", "bag_of_words")
+"""Names of the numbers that every table of agreement begins with."""
 PAIRS = ("alpha,beta_uf", "beta_uf,beta_px", "delta,beta_uf", "alpha,beta")
 
 
@@ -142,6 +150,55 @@ def above_chance(
         sheet.row(f"excess({pair})", table.interval(values - table.random), share=True),
         sheet.row(f"ratio({pair})", ratio),
     ]
+
+
+def model_rows(table: AgreementTable) -> list[Measurement]:
+    """Return the reference's accuracy, that of uniform attention, and of what knows no attention.
+
+    A model that does not beat the most frequent label and a bag of words has an attention that
+    says nothing, however it agrees with other scores.
+    """
+    runs, sheet = table.runs, replace(table.sheet(), table="")
+    trained = {"accuracy": runs.reference, "accuracy_uniform": runs.uniform}
+    rows = []
+    for name, unit in trained.items():
+        share, n = unit.log[-1][log_column(table.split, "accuracy")], int(table.mask.sum())
+        # Words of one translation are not independent: their share has no interval here.
+        labelled = is_classification(runs.source)
+        rate = rate_interval(round(share * n), n) if labelled else point(share, n)
+        rows.append(sheet.row(name, rate, share=True, seeds=(unit.unit.seed,)))
+    if not is_classification(runs.source):
+        return [*rows, model1_row(table, sheet)]
+    examples = {example.id: example for example in parts(runs.source)[table.split]}
+    measured = [examples[key] for key in table.batch.ids.tolist()]
+    return [*rows, *baseline_rows(sheet, runs.source, measured)]
+
+
+# Pairs that IBM Model 1 is fitted to, and those that it aligns: its tables are dense.
+_FITTED, _ALIGNED = 4000, 500
+
+
+def model1_row(table: AgreementTable, sheet: Sheet) -> Measurement:
+    """Return how often attention's top word is among IBM Model 1's, on the first examples."""
+    source, score = table.runs.source, table.read(table.alpha(TEXT))
+    batch = table.batch.rows(slice(_ALIGNED)).trimmed()
+    model = IbmModel1.fit(
+        padded_pairs(source.training_batch(0, 0, _FITTED)),
+        len(source.input_words),
+        len(source.output_words),
+    )
+    out, inp = batch.targets.shape[1], batch.inputs.shape[1]
+    own = Score(
+        "attention", score.values[:_ALIGNED, :out, :inp], score.input_mask[:_ALIGNED, :inp], batch
+    )
+    other = Score("ibm_model1", model.alignment(padded_pairs(batch)), batch.input_mask, batch)
+    first = StoredAgreement(batch, table.split)
+    return sheet.row("A(alpha,ibm1)", first.interval(per_word(own, other)), share=True)
+
+
+def padded_pairs(batch: Batch) -> PaddedPairs:
+    """Return a batch as IBM Model 1 reads it."""
+    return PaddedPairs(batch.inputs, batch.input_mask, batch.targets, batch.target_mask)
 
 
 def text_deviations(pool: Pool, datasets: Sequence[str]) -> str:

@@ -32,6 +32,7 @@ from attnscope.recipes.kit.plots import datasets, dots, matrix
 from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.recipe import Charts
+from attnscope.recipes.snell.about import about_optimal
 from attnscope.recipes.snell.agreement import (
     CODE,
     TEXT,
@@ -85,6 +86,7 @@ class Config(TextConfig):
 QUICK = TEXT_QUICK | {"corpus": "grammar-translation"}
 EXAMPLES = "moved"
 _AGREEMENTS = ("A(alpha_opt,beta)", "A_random", "A(alpha_opt,alpha)", "A(alpha,beta)")
+ABOUT = about_optimal
 HEADLINE = ("alpha_opt", "beta", *_AGREEMENTS, "bleu", "certified", "largest_gap")
 
 

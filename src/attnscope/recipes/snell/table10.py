@@ -18,13 +18,16 @@ from attnscope.figures.palette import SCORES
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.recipe import Charts
+from attnscope.recipes.snell.about import about_frozen
 from attnscope.recipes.snell.agreement import (
     CODE,
+    MODEL,
     TEXT,
     AgreementTable,
     agreement_dots,
     chance,
     difference_claim,
+    model_rows,
 )
 from attnscope.recipes.snell.units import (
     CLASSIFICATION,
@@ -39,7 +42,7 @@ from attnscope.runs.result import Measurement, Result
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
 
-__all__ = ["CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure"]
+__all__ = ["ABOUT", "CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure"]
 
 
 class Config(TextConfig):
@@ -58,7 +61,8 @@ AGREEMENTS = {
     "A(alpha,alpha_fr)": ("A(α, α frozen)", SCORES["attention"]),
     "A(alpha,beta_uf)": ("A(α, β uniform)", SCORES["uniform_probe"]),
 }
-HEADLINE = (*AGREEMENTS, "difference")
+ABOUT = about_frozen
+HEADLINE = (*MODEL, *AGREEMENTS, "difference")
 
 
 def frozen_unit(config: Config, source: Corpus) -> Unit:
@@ -91,7 +95,7 @@ def compared(table: AgreementTable, frozen: TrainedUnit) -> list[Measurement]:
         uniform = table.pair("alpha,beta_uf", way)
         curves = dict(zip(AGREEMENTS, (curve, uniform), strict=True))
         rows += table.at_highest(table.sheet(way, "table10"), curves)
-    return [*rows, chance(table.sheet(TEXT, "table5"), table)]
+    return [*rows, chance(table.sheet(TEXT, "table5"), table), *model_rows(table)]
 
 
 CLAIMS = {

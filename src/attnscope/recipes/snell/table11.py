@@ -18,13 +18,16 @@ from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.kit.sheet import point
 from attnscope.recipes.recipe import Charts
+from attnscope.recipes.snell.about import about_logistic
 from attnscope.recipes.snell.agreement import (
     CODE,
+    MODEL,
     TEXT,
     AgreementTable,
     Procedure,
     agreement_dots,
     difference_claim,
+    model_rows,
 )
 from attnscope.recipes.snell.units import (
     CLASSIFICATION,
@@ -37,7 +40,7 @@ from attnscope.runs.result import Measurement, Result
 from attnscope.scores.logistic import logistic_lexicon
 from attnscope.scores.score import Score
 
-__all__ = ["CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure"]
+__all__ = ["ABOUT", "CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure"]
 
 
 class Config(TextConfig):
@@ -55,7 +58,8 @@ AGREEMENTS = {
     "A(beta_uf,beta_log)": ("A(β uniform, β logistic)", SCORES["logistic"]),
     "A(beta_px,beta_log)": ("A(β proxy, β logistic)", NEUTRAL),
 }
-HEADLINE = (*AGREEMENTS, "difference")
+ABOUT = about_logistic
+HEADLINE = (*MODEL, *AGREEMENTS, "difference")
 
 
 def measure(config: Config, lab: Lab) -> list[Measurement]:
@@ -88,7 +92,7 @@ def compared(table: AgreementTable) -> list[Measurement]:
     regression = point(fit.accuracies[fit.strength])
     own = point(proxy.log_row(proxy.best_step)["accuracy"])
     rows.append(sheet.row("accuracy(logistic)", regression, share=True, found=chosen))
-    return [*rows, sheet.row("accuracy(proxy)", own, share=True)]
+    return [*rows, sheet.row("accuracy(proxy)", own, share=True), *model_rows(table)]
 
 
 def _with_uniform(table: AgreementTable, logistic: Score, way: Procedure) -> dict[int, Values]:

@@ -37,6 +37,7 @@ from attnscope.recipes.kit.corpora import (
 from attnscope.recipes.kit.lab import Lab
 from attnscope.recipes.kit.settings import Several, several
 from attnscope.recipes.kit.sheet import Sheet, percent, point, rng
+from attnscope.recipes.snell.about import about_agreement
 from attnscope.recipes.snell.agreement import (
     CODE,
     PAIRS,
@@ -45,6 +46,7 @@ from attnscope.recipes.snell.agreement import (
     Procedure,
     above_chance,
     chance,
+    model_rows,
 )
 from attnscope.recipes.snell.table5_results import CLAIMS, draw
 from attnscope.recipes.snell.units import QUICK, SnellUnits, TextConfig, model_of, train_corpora
@@ -52,7 +54,7 @@ from attnscope.runs.result import Measurement, Record
 from attnscope.training.bleu import Bleu
 from attnscope.training.unit import log_column
 
-__all__ = ["CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure"]
+__all__ = ["ABOUT", "CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure"]
 
 
 # The name of a pair's agreement under each metric, here and in the published tables.
@@ -88,7 +90,12 @@ class Config(TextConfig):
 # The terminal shows Table 5 by the text's procedure; result.json has all of them.
 SHOWN = {"way": "text", "agreement": "top5pct", "performance": "accuracy"}
 EXAMPLES = "moved"
+ABOUT = about_agreement
 HEADLINE = (
+    "accuracy",
+    "majority",
+    "bag_of_words",
+    "accuracy_uniform",
     *(f"A({pair})" for pair in PAIRS),
     "A_random",
     "xi(alpha,beta_uf)",
@@ -99,6 +106,7 @@ HEADLINE = (
     "median_length",
     "vocab_size",
     "parameters",
+    "unknown_share",
     "left_out",
 )
 
@@ -127,7 +135,7 @@ def compared(config: Config, runs: SnellUnits, split: str) -> list[Record]:
         rows.append(seed_pairs(table, way))
         if split == "val":
             rows += curves(table, way)
-    return rows
+    return [*rows, *model_rows(table)] if split == "val" else rows
 
 
 def agreements(table: AgreementTable, way: Procedure, metric: str) -> list[Measurement]:

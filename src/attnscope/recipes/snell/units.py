@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pydantic import Field
@@ -29,7 +28,7 @@ from attnscope.models.proxy import ProxySpec
 from attnscope.models.seq2seq import TRANSLATOR
 from attnscope.recipes.kit.corpora import is_classification
 from attnscope.recipes.kit.lab import Lab
-from attnscope.recipes.kit.settings import CorporaSettings, Names
+from attnscope.recipes.kit.settings import CorporaSettings, Names, Tokens, cut_by
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.saliency import Saliency
@@ -53,6 +52,9 @@ class TextConfig(CorporaSettings):
 
     corpus: Names = Field(CLASSIFICATION + TRANSLATION, min_length=1)
     """Corpora, known ones by name and your own by folder."""
+    tokens: Tokens = ""
+    """How labelled texts are cut: empty as the corpus' definition says, which is by words; pieces,
+    or pieces-2000 for as many, where words have no blanks between them."""
     seeds: int = Field(5, ge=1, le=len(COMPARISONS))
     """Comparison runs of a classifier. Five, because attention varies much from seed to seed."""
     translation_seeds: int = Field(1, ge=1, le=len(COMPARISONS))
@@ -92,11 +94,6 @@ class TextConfig(CorporaSettings):
     proxy_translation_epochs: int = Field(30, ge=1)
     """Epochs of the proxy on translations, with at most translation_steps steps."""
 
-    @property
-    def parts(self) -> list[str]:
-        """Corpora, and word vectors if there are any."""
-        return super().parts + [Path(self.vectors).name] * bool(self.vectors)
-
 
 QUICK = {
     "corpus": "grammar-sentiment,grammar-translation",
@@ -133,7 +130,7 @@ def open_corpus(config: TextConfig, corpus: str) -> Corpus:
     settings = {"max_length": config.max_length}
     return open_text(
         corpus,
-        classification=settings | {"vectors": config.vectors},
+        classification=settings | {"vectors": config.vectors} | cut_by(config.tokens),
         translation=settings | {"pieces": config.pieces},
     )
 

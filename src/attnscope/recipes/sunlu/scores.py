@@ -31,6 +31,7 @@ from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.sheet import rng
 from attnscope.recipes.recipe import Charts
+from attnscope.recipes.sunlu.about import about_scores
 from attnscope.recipes.sunlu.units import (
     DOT_PRODUCTS,
     IMDB,
@@ -45,7 +46,9 @@ from attnscope.recipes.sunlu.units import (
     SunluUnits,
     Variant,
     answers_of,
+    demand_groups,
     deviations,
+    groups_of,
     sheet_of,
     statistics_rows,
     train,
@@ -95,7 +98,16 @@ QUICK = {
     "others": ("AD", "DP-L"),
 }
 SHOWN = {"reading": ALONE, "penalty": 0.0}
-HEADLINE = ("AUC(attention)", "AUC(polarity)", "gap_size", "accuracy", "group_size")
+ABOUT = about_scores
+HEADLINE = (
+    "AUC(attention)",
+    "AUC(polarity)",
+    "gap_size",
+    "accuracy",
+    "majority",
+    "bag_of_words",
+    "group_size",
+)
 
 
 def plan(config: Config) -> Plan:
@@ -107,9 +119,10 @@ def plan(config: Config) -> Plan:
 
 def measure(config: Config, lab: Lab) -> list[Record]:
     """Train the units and read every word's scores off them."""
+    demand_groups(config)
     rows: list[Record] = []
     for runs in train(config, plan(config), lab):
-        rows += statistics_rows(runs.source)
+        rows += statistics_rows(runs.source, config.rule)
         rows += _word_rows(config, runs, lab.device)
         for scale in config.scales:
             rows += _accuracies(config, runs, scale, lab.device)
@@ -122,7 +135,8 @@ def _word_rows(config: Config, runs: SunluUnits, device: str) -> list[Record]:
     for variant, units in runs.cells.items():
         # With context the two readings differ.
         for reading in (ALONE, OCCURRENCES) if variant.model == "DP-L" else (ALONE,):
-            cell = CellScores(runs.source, variant, reading, units, device)
+            groups = groups_of(runs.source, config.rule)
+            cell = CellScores(runs.source, groups, variant, reading, units, device)
             rows += [*cell.rows(), cell.words(config.shown)]
             if variant.model == "DP" and not variant.penalty:
                 plain[variant.scale] = cell

@@ -25,6 +25,7 @@ from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.sheet import rng
 from attnscope.recipes.recipe import Charts
+from attnscope.recipes.sunlu.about import about_scales
 from attnscope.recipes.sunlu.units import (
     CORPORA,
     MODELS,
@@ -64,8 +65,11 @@ QUICK = {
     "lstm_hidden": 10,
     "epochs": 3,
 }
+ABOUT = about_scales
 HEADLINE = (
     "accuracy",
+    "majority",
+    "bag_of_words",
     "drop",
     "entropy",
     "avg_length",
@@ -87,7 +91,7 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     """Train the grid on every corpus and test every cell."""
     rows: list[Measurement] = []
     for runs in train(config, plan(config), lab):
-        rows += statistics_rows(runs.source)
+        rows += statistics_rows(runs.source, config.rule)
         for model in config.models:
             rows += _column(runs, model, config, lab.device)
     return rows

@@ -21,14 +21,23 @@ from attnscope.claims.decide import above
 from attnscope.claims.pool import Pool
 from attnscope.claims.table import Cells, Claim, Needs, Part, corpus_deviations, least
 from attnscope.data.corpus import Corpus
-from attnscope.data.token_groups import Grouped, GroupRule, corpus_counts, nearest_rule
+from attnscope.data.token_groups import (
+    LEAST_MEMBERS,
+    Grouped,
+    GroupRule,
+    corpus_counts,
+    nearest_rule,
+    wider_rule,
+)
+from attnscope.errors import UsageError
 from attnscope.models.attentions import Additive, AttentionSpec, DotProduct, LearnedQuery
 from attnscope.models.classifier import ClassifierSpec, Output
 from attnscope.models.embedding import UniformEmbeddings
 from attnscope.models.encoders import Affine, EncoderSpec, Recurrent, WordStates
 from attnscope.recipes.kit import corpora
+from attnscope.recipes.kit.baselines import baseline_rows
 from attnscope.recipes.kit.lab import Lab
-from attnscope.recipes.kit.settings import CorporaSettings, Names, Several
+from attnscope.recipes.kit.settings import CorporaSettings, Names, Several, Tokens, cut_by
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.runs.result import Measurement
 from attnscope.training.objective import Likelihood, Term
@@ -42,6 +51,7 @@ CORPORA = (SST, IMDB, NEWS_1, NEWS_2)
 SCALES = (0.001, 1.0, 10.0, 20.0, 50.0, 100.0, 10_000.0)
 Model = Literal["DP", "DP-L", "DP-A", "AD"]
 MODELS: tuple[Model, ...] = ("DP", "DP-L", "DP-A", "AD")
+PAPERS_RULE = GroupRule()
 POSITIONS = 2**16  # input positions that are run at once
 _ALL = 10**6  # examples of a split, at most: all of it
 # The supplement's Table 1: members of each group. The rule for three classes is not given, and is
@@ -66,6 +76,9 @@ class SunluConfig(CorporaSettings):
 
     corpus: Names = Field(CORPORA, min_length=1)
     """Labelled corpora, known ones by name and your own by folder."""
+    tokens: Tokens = ""
+    """How texts are cut: empty as the corpus' definition says, which is by words; pieces, or
+    pieces-2000 for as many, where words have no blanks between them."""
     seeds: int = Field(3, ge=1)
     """Runs of each model; the paper has one."""
 
@@ -92,6 +105,26 @@ class SunluConfig(CorporaSettings):
     max_length: int | None = Field(1000, ge=3)
     """Longest text that is used, in words with the two boundary marks; longer ones are left out and
     counted. The paper cuts nothing; a few messages have more than 10,000 words."""
+
+    group_polar: float = Field(PAPERS_RULE.polar, ge=-1, lt=1)
+    """Words of a label have an association γ with it above this (Eq. 28); the paper's."""
+    group_minimum: int = Field(PAPERS_RULE.minimum, ge=0)
+    """Words of a label have more occurrences in its texts than this; the paper's."""
+    group_neutral: float = Field(PAPERS_RULE.neutral, gt=0)
+    """Neutral words differ between labels by a share of their occurrences below this (footnote 9);
+    with many labels no word may be that even, and a larger share is needed."""
+    group_difference: int = Field(PAPERS_RULE.difference, ge=1)
+    """Neutral words differ between labels by fewer occurrences than this (footnote 9)."""
+
+    @property
+    def rule(self) -> GroupRule:
+        """The rule that groups words."""
+        return GroupRule(
+            polar=self.group_polar,
+            minimum=self.group_minimum,
+            neutral=self.group_neutral,
+            difference=self.group_difference,
+        )
 
 
 # Sizes of runs that decide a claim, on text and on synthetic data.
@@ -141,6 +174,7 @@ def open_corpus(config: SunluConfig, corpus: str) -> Corpus:
         edges="bare",
         max_length=config.max_length,
         bucket_size=config.bucket,
+        **cut_by(config.tokens),
     )
 
 
@@ -228,14 +262,41 @@ def train(config: SunluConfig, plan: Plan, lab: Lab) -> list[SunluUnits]:
 
 
 @lru_cache(maxsize=4)
-def groups_of(source: Corpus) -> Grouped:
-    """Return the groups of words by the paper's rule; only counts enter."""
+def groups_of(source: Corpus, rule: GroupRule = PAPERS_RULE) -> Grouped:
+    """Return the groups of words by a rule, by default the paper's; only counts enter."""
     counts, labels = corpus_counts(source), source.output_words.words
     printed = corpora.printed_name(source, "sunlu")
-    rule = GroupRule()
-    if printed is not None and len(labels) > 2:
+    if rule == PAPERS_RULE and printed is not None and len(labels) > 2:
         rule = nearest_rule(counts, GROUP_SIZES[printed], minimum=range(60)).rule
     return Grouped.of(rule, counts, labels)
+
+
+def demand_groups(config: SunluConfig) -> None:
+    """Raise an error for a corpus with an empty group of words, before anything is trained."""
+    for name in config.corpus:
+        source = open_corpus(config, name)
+        groups = groups_of(source, config.rule)
+        empty = [group for group, members in groups.members.items() if not len(members)]
+        if empty:
+            raise UsageError(_empty(source, groups.rule, empty))
+
+
+def _empty(source: Corpus, rule: GroupRule, empty: Sequence[str]) -> str:
+    counts = corpus_counts(source)
+    told = ", ".join(f"group_{key}={value:g}" for key, value in rule.model_dump().items())
+    found = (
+        f"{source.dataset}: no word is in the group {empty[0]!r} by the rule {told}, so that there "
+        "is nothing to compare"
+    )
+    wider = wider_rule(rule, counts)
+    if wider is None:
+        return f"{found}: the corpus has too few words that tell its labels apart."
+    changes = [
+        f"group_{key}={value:g}"
+        for key, value in wider.model_dump().items()
+        if value != getattr(rule, key)
+    ]
+    return f"{found}; {' '.join(changes)} gives every group {LEAST_MEMBERS} words or more."
 
 
 def sheet_of(
@@ -252,11 +313,11 @@ def answers_of(units: Sequence[TrainedUnit], source: Corpus, device: str) -> Ans
     return read_answers(models, corpora.held_out(source).batch.to(device), positions=POSITIONS)
 
 
-def statistics_rows(source: Corpus) -> list[Measurement]:
+def statistics_rows(source: Corpus, rule: GroupRule = PAPERS_RULE) -> list[Measurement]:
     """Return Table 1, the supplement's group sizes, and how many texts were left out."""
     sheet, found = sheet_of(source, table="table1"), corpora.parts(source)
     lengths = [len(example.inputs) for part in found.values() for example in part]
-    n, types, groups = len(lengths), len(source.input_words), groups_of(source)
+    n, types, groups = len(lengths), len(source.input_words), groups_of(source, rule)
     rows = [
         sheet.point("avg_length", float(np.mean(lengths)), n=n, split="train"),
         sheet.point("vocab_size", types, n=n, split="train"),
@@ -270,5 +331,7 @@ def statistics_rows(source: Corpus) -> list[Measurement]:
     for (name, ids), members in zip(groups.members.items(), printed, strict=True):
         row = {"published": members, "found": groups.rule.model_dump(), "split": "train"}
         rows.append(sheet.point("group_size", len(ids), {"group": name}, types, **row))
+    percents = sheet_of(source, percent=True)
+    rows += baseline_rows(percents, source, corpora.held_out(source).examples)
     reasons = corpora.left_out(source) or corpora.NOTHING_LEFT_OUT
     return rows + corpora.left_out_rows(sheet, reasons, n)

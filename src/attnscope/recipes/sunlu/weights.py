@@ -23,7 +23,7 @@ from attnscope.claims.decide import SIGNIFICANT, all_of, verdict
 from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs
 from attnscope.data.batch import Batch
 from attnscope.data.corpus import Corpus
-from attnscope.data.token_groups import NEGATIVE, NEUTRAL, POSITIVE
+from attnscope.data.token_groups import NEGATIVE, NEUTRAL, POSITIVE, Grouped
 from attnscope.figures import distributions
 from attnscope.figures.charts import beside
 from attnscope.figures.palette import group_colours
@@ -33,6 +33,7 @@ from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
+from attnscope.recipes.sunlu.about import about_weights
 from attnscope.recipes.sunlu.units import (
     POSITIONS,
     SIZES,
@@ -40,6 +41,7 @@ from attnscope.recipes.sunlu.units import (
     Plan,
     SunluConfig,
     Variant,
+    demand_groups,
     deviations,
     groups_of,
     sheet_of,
@@ -68,6 +70,7 @@ class Config(SunluConfig):
 
 
 QUICK = {"corpus": ("grammar-sentiment",), "seeds": 2, "embedding": 20, "epochs": 4}
+ABOUT = about_weights
 HEADLINE = ("AUC(weight)", "mean(weight)", "outlier")
 
 
@@ -78,12 +81,14 @@ def plan(config: Config) -> Plan:
 
 def measure(config: Config, lab: Lab) -> list[Measurement]:
     """Train the units and average the weights of every word."""
+    demand_groups(config)
     rows: list[Measurement] = []
     for runs in train(config, plan(config), lab):
         ((variant, units),) = runs.cells.items()
         sheet = sheet_of(runs.source, [unit.unit.seed for unit in units])
-        read = [_Words(unit, runs.source, lab.device) for unit in units]
-        rows += _rows(config, runs.source, replace(sheet, axes=variant.axes), read)
+        groups = groups_of(runs.source, config.rule)
+        read = [_Words(unit, runs.source, groups, lab.device) for unit in units]
+        rows += _rows(config, runs.source, groups, replace(sheet, axes=variant.axes), read)
     return rows
 
 
@@ -95,14 +100,14 @@ def _batches(source: Corpus) -> Iterator[tuple[Tensor, Batch]]:
 class _Words:
     """One seed's words that occur in the held-out part: mean α and a of each, by group."""
 
-    def __init__(self, unit: TrainedUnit, source: Corpus, device: str) -> None:
+    def __init__(self, unit: TrainedUnit, source: Corpus, groups: Grouped, device: str) -> None:
         model: Any = unit.best_model.to(device)
         self.seed, self.model = (unit.unit.seed,), model
         texts = [part.to(device) for _, part in _batches(source)]
         scores = mean_scores(model, texts, len(source.input_words))
         self.weights, self.attention = scores.weights.cpu().numpy(), scores.attention.cpu().numpy()
         self.groups = {}
-        for name, members in groups_of(source).members.items():
+        for name, members in groups.members.items():
             ids = members.numpy()
             self.groups[name] = ids[~np.isnan(self.weights[ids])]
 
@@ -111,10 +116,9 @@ class _Words:
 
 
 def _rows(
-    config: Config, source: Corpus, sheet: Sheet, read: Sequence[_Words]
+    config: Config, source: Corpus, groups: Grouped, sheet: Sheet, read: Sequence[_Words]
 ) -> list[Measurement]:
     rows: list[Measurement] = []
-    groups = groups_of(source)
     for group in groups.polar:
         axes, aucs = {"group": group}, []
         for words in read:

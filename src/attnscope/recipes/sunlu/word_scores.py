@@ -21,7 +21,7 @@ from attnscope.data.randomness import generator
 from attnscope.data.token_groups import NEGATIVE, NEUTRAL, POSITIVE, Grouped, corpus_counts
 from attnscope.errors import MissingCapability
 from attnscope.recipes.kit.sheet import Number, Sheet, number
-from attnscope.recipes.sunlu.units import Variant, groups_of
+from attnscope.recipes.sunlu.units import Variant
 from attnscope.runs.result import Measurement, Plane, Point
 from attnscope.scores.polarity import WordTypeScores, mean_scores, scores_alone
 from attnscope.theory.gradient_flow.groups import similarity_signs
@@ -120,12 +120,13 @@ class CellScores:
     def __init__(
         self,
         source: Corpus,
+        groups: Grouped,
         variant: Variant,
         reading: str,
         units: Sequence[TrainedUnit],
         device: str,
     ) -> None:
-        self.source, self.groups = source, groups_of(source)
+        self.source, self.groups = source, groups
         self.seeds = [read_scores(unit, self.groups, reading, device) for unit in units]
         self.numbers = [seed.numbers() for seed in self.seeds]
         axes = variant.axes | {"reading": reading}

@@ -20,6 +20,7 @@ from attnscope.data.corpus import Corpus
 from attnscope.data.source import Source
 from attnscope.figures.palette import CLASSIFIERS
 from attnscope.recipes.kit import corpora, plots
+from attnscope.recipes.kit.baselines import baseline_rows
 from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.tutek.units import ModelVariant, TutekUnits, choosing_count
 from attnscope.runs.result import Measurement
@@ -88,7 +89,8 @@ def fragility_rows(
     """Return the metrics of every model, their changes, and how they compare with the base's."""
     names = {"trained": "trained"} | {f"{m}_change": f"drop_{m}" for m in MODIFIED}
     found = {key: measure_fragility(runs.units[key], permutations, device) for key in runs.units}
-    rows, average = [], usual_average(runs.source.output_words)
+    rows = baseline_rows(sheet, runs.source, held_out(runs.source).examples)
+    average = usual_average(runs.source.output_words)
     for variant, own in found.items():
         axes, intervals = axes_of(variant), fragility_intervals(own, rng=rng(), average=average)
         for condition, name in names.items():

@@ -26,6 +26,7 @@ from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import EachOnce, Names, Several
 from attnscope.recipes.recipe import Charts
+from attnscope.recipes.tutek.about import about_adversaries
 from attnscope.recipes.tutek.evaluation import (
     LABELS,
     held_out,
@@ -76,6 +77,7 @@ class Config(TutekConfig):
 
 
 QUICK = SMALL | {"lambdas": [0, 1], "searched": 40, "search_steps": 40}
+ABOUT = about_adversaries
 HEADLINE = ("jsd", "tvd", "tvd_difference", "search_jsd")
 
 Adversaries = Mapping[tuple[ModelVariant, float], Sequence[Imitated]]

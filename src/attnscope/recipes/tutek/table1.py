@@ -28,6 +28,7 @@ from attnscope.recipes.kit import corpora, plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.sheet import rng
 from attnscope.recipes.recipe import Charts
+from attnscope.recipes.tutek.about import about_fragility
 from attnscope.recipes.tutek.evaluation import (
     MODIFIED,
     SIGNS,
@@ -65,6 +66,11 @@ class Config(TutekConfig):
     """Permutations of each text's attention, as in Jain and Wallace's test."""
 
     @property
+    def in_part(self) -> tuple[str, ...]:
+        """Which queries are compared is a part of its own."""
+        return (*super().in_part, "query")
+
+    @property
     def parts(self) -> list[str]:
         """A run about queries has a folder next to the table's."""
         return super().parts + ["instance"] * (self.query == "instance")
@@ -76,7 +82,11 @@ class Config(TutekConfig):
 
 
 QUICK = SMALL | {"permutations": 10}
+ABOUT = about_fragility
 HEADLINE = (
+    "accuracy_trained",
+    "majority",
+    "bag_of_words",
     "f1_trained",
     "f1_drop_uniform",
     "f1_drop_permuted",

@@ -32,6 +32,7 @@ from attnscope.data.tokens import SPECIALS
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.sheet import rng
 from attnscope.recipes.recipe import Charts
+from attnscope.recipes.tutek.about import about_information
 from attnscope.recipes.tutek.evaluation import dot_tables, sheet_of
 from attnscope.recipes.tutek.units import (
     SIZES,
@@ -69,6 +70,7 @@ class Config(TutekConfig):
 
 
 QUICK = SMALL | {"words": 60, "clusters": 40, "occurrences": 1000}
+ABOUT = about_information
 HEADLINE = ("mi_mf", "mi_mf_shuffled", "mi_rs", "mi_rs_shuffled")
 
 

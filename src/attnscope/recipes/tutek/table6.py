@@ -18,6 +18,7 @@ from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import Names, Several
 from attnscope.recipes.recipe import Charts
+from attnscope.recipes.tutek.about import about_fragility
 from attnscope.recipes.tutek.evaluation import (
     LABELS,
     fragility_rows,
@@ -60,7 +61,15 @@ class Config(TutekConfig):
 
 
 QUICK = SMALL | {"layers": [1, 2], "permutations": 10}
-HEADLINE = ("f1_trained", "f1_drop_uniform", "f1_drop_permuted")
+ABOUT = about_fragility
+HEADLINE = (
+    "accuracy_trained",
+    "majority",
+    "bag_of_words",
+    "f1_trained",
+    "f1_drop_uniform",
+    "f1_drop_permuted",
+)
 
 
 def deeper_units(config: Config, runs: TutekUnits) -> dict[ModelVariant, list[Unit]]:

@@ -32,7 +32,14 @@ from attnscope.models.embedding import RandomEmbeddings, VectorEmbeddings
 from attnscope.models.encoders import Concat, EncoderSpec, Recurrent, Residual
 from attnscope.recipes.kit.corpora import open_labelled, parts
 from attnscope.recipes.kit.lab import Lab
-from attnscope.recipes.kit.settings import CorporaSettings, EachOnce, Names, Several
+from attnscope.recipes.kit.settings import (
+    CorporaSettings,
+    EachOnce,
+    Names,
+    Several,
+    Tokens,
+    cut_by,
+)
 from attnscope.training.loaded import loaded_model
 from attnscope.training.masked_lm import MaskedWords
 from attnscope.training.objective import Likelihood, Term
@@ -60,6 +67,9 @@ class TutekConfig(CorporaSettings):
     corpus: Names = Field(CORPORA, min_length=1)
     """Labelled corpora, known ones by name and your own by folder; the paper's MIMIC may not be
     shared."""
+    tokens: Tokens = ""
+    """How texts are cut: empty as the corpus' definition says, which is by words; pieces, or
+    pieces-2000 for as many, where words have no blanks between them."""
     attention: Attentions = Field(("additive", "dot"), min_length=1)
     """Attentions to train: additive, dot or both."""
     seeds: int = Field(5, ge=1)
@@ -104,8 +114,17 @@ class TutekConfig(CorporaSettings):
     @property
     def parts(self) -> list[str]:
         """Attention that a recipe does not have by default has a folder of its own."""
+        return super().parts + self._further
+
+    @property
+    def in_part(self) -> tuple[str, ...]:
+        """One attention that is not among the default's is a part of its own."""
+        return (*super().in_part, *["attention"] * (self._further == [*self.attention]))
+
+    @property
+    def _further(self) -> list[str]:
         default = type(self).model_fields["attention"].default
-        return super().parts + [name for name in self.attention if name not in default]
+        return [name for name in self.attention if name not in default]
 
 
 # Settings of --quick. The package's own corpus needs no download, and has no words that vectors
@@ -194,7 +213,7 @@ def _objective_of(
 def open_corpus(config: TutekConfig, corpus: str) -> Corpus:
     """Return a labelled corpus as these settings read it."""
     reading = {"max_length": config.longest, "vectors": config.vectors, "edges": config.edges}
-    return open_labelled(corpus, "tutek's recipes", **reading)
+    return open_labelled(corpus, "tutek's recipes", **reading, **cut_by(config.tokens))
 
 
 def training_of(config: TutekConfig, source: Corpus, objective: tuple[Term, ...]) -> Training:

@@ -1,0 +1,45 @@
+"""The sentences about the user's corpora in a result, by the rule of its recipe."""
+
+from __future__ import annotations
+
+from attnscope.data.known import definitions
+from attnscope.recipes.kit.about import About, AboutRule, CorpusNumbers
+from attnscope.recipes.recipe import module_of
+from attnscope.recipes.registry import entries
+from attnscope.runs.result import Result
+
+# What a rule raises on a result that is partial, of another version, or was edited.
+_UNFIT = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
+
+
+def about_corpora(result: Result) -> list[About]:
+    """Return what a run says about each corpus that is not one of the papers' own."""
+    rule = _rule(result.recipe)
+    if rule is None:
+        return []
+    found = []
+    for dataset in own_datasets(result):
+        try:
+            about = rule(CorpusNumbers(result, dataset))
+        except _UNFIT:
+            continue
+        if about.found:
+            found.append(about)
+    return found
+
+
+def own_datasets(result: Result) -> list[str]:
+    """Return the data sets of a result that are not corpora of the papers."""
+    names = dict.fromkeys(row.dataset for row in result.measurements)
+    return [name for name in names if name not in definitions()]
+
+
+def only_own(result: Result) -> bool:
+    """Return whether a run says something about corpora of the user's, and about no other."""
+    datasets = dict.fromkeys(row.dataset for row in result.measurements)
+    return bool(about_corpora(result)) and not any(name in definitions() for name in datasets)
+
+
+def _rule(recipe: str) -> AboutRule | None:
+    entry = next((each for each in entries() if each.name == recipe), None)
+    return None if entry is None else getattr(module_of(entry), "ABOUT", None)
