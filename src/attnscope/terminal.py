@@ -28,8 +28,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from attnscope.claims.verdicts import plain_setting
-from attnscope.claims.wording import number, sentence
+from attnscope.claims.wording import number, plain_setting, sentence
 from attnscope.clean import clean
 
 if TYPE_CHECKING:

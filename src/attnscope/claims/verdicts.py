@@ -21,6 +21,7 @@ from attnscope.claims.papers import PAPERS
 from attnscope.claims.pool import Decision, Pool, undecided
 from attnscope.claims.published import published
 from attnscope.claims.table import NotMeasured
+from attnscope.claims.wording import plain_setting
 from attnscope.errors import AttnscopeError
 from attnscope.runs.result import Measurement, Result
 
@@ -132,11 +133,6 @@ def _changes(results: Sequence[Result]) -> str:
         changed |= result.changed
     given = ", ".join(f"{name}={plain_setting(value)}" for name, value in changed.items())
     return f"Settings that are not the defaults: {given}" if given else ""
-
-
-def plain_setting(value: Any) -> str:
-    """Return the value of a setting as the command line takes it."""
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _unlisted(name: str, rule: Predicate, recipes: Sequence[str]) -> CatalogueEntry:

@@ -20,6 +20,11 @@ def number(value: Any) -> str:
     return str(value)
 
 
+def plain_setting(value: Any) -> str:
+    """Return the value of a setting as the command line takes it."""
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
 def ranged(interval: Interval) -> str:
     """Return a value with the ends of its interval, where it has them: "0.4 (0.3 to 0.5)"."""
     value, low, high = (

@@ -14,7 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, cast, runtime_checkable
 
-from attnscope.claims.verdicts import Predicate, plain_setting
+from attnscope.claims.verdicts import Predicate
+from attnscope.claims.wording import plain_setting
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.registry import Entry, argument_of
 from attnscope.runs.result import Record, Result

@@ -10,8 +10,9 @@ from typing import Any
 
 from attnscope.claims.catalogue import catalogue
 from attnscope.claims.verdicts import Judged
-from attnscope.claims.wording import formatted, number
+from attnscope.claims.wording import formatted, number, plain_setting
 from attnscope.errors import UnreadableFile
+from attnscope.recipes.about import about_corpora, only_own
 from attnscope.recipes.recipe import RecipeModule, command_of, module_of
 from attnscope.recipes.registry import entries, measures_of, notes_on_missing, paper_measures
 from attnscope.recipes.verdicts import judge
@@ -53,10 +54,12 @@ def run_json(found: FoundResult, key: str, notices: list[str]) -> dict[str, Any]
         "key": key,
         "recipe": result.recipe,
         "title": titles.get(result.recipe, ""),
-        "part": result.part,
+        "part": result.label,
         "workspace": found.workspace,
         "place": result.place,
         "scale": result.scale,
+        "changed": [f"{key}={cut(plain_setting(value))}" for key, value in result.changed.items()],
+        "own": only_own(result),
         "seconds": result.seconds,
         "device": str(result.environment.get("device", "")),
         "command": cut(command_of(result, module)),
@@ -67,6 +70,15 @@ def run_json(found: FoundResult, key: str, notices: list[str]) -> dict[str, Any]
         "hidden": [f"{key} {value}" for key, value in getattr(module, "SHOWN", {}).items()],
         "rows": rows,
     }
+
+
+def about_json(found: FoundResult, key: str) -> list[dict[str, Any]]:
+    """Return what a run says about the user's corpora, for the top of the page."""
+    result = found.result
+    return [
+        {"run": key, "recipe": result.recipe, "label": result.label, **about.as_json()}
+        for about in about_corpora(result)
+    ]
 
 
 def known_module(recipe: str) -> RecipeModule | None:

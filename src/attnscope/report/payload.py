@@ -21,6 +21,7 @@ from attnscope.report.folders import Contents, find_contents
 from attnscope.report.glossary import GLOSSARY
 from attnscope.report.matrices import matrix_scenes
 from attnscope.report.overview import (
+    about_json,
     claims_json,
     figures_of,
     judged_results,
@@ -89,6 +90,11 @@ def payload(request: Request, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
         "papers": paper_titles(dict.fromkeys(claim["paper"] for claim in claims)),
         "notices": notices,
         "runs": runs,
+        "about": [
+            block
+            for run, each in zip(runs, found.results, strict=True)
+            for block in about_json(each, run["key"])
+        ],
         "claims": claims,
         "audits": audits_json(found.results, notices),
         "planes": all_planes[:_MOST_PLANES],

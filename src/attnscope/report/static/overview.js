@@ -21,11 +21,45 @@ export function overview(data) {
   return el(
     "div",
     {},
+    about(data),
     summary(data, measured),
     notices(data.notices),
     papers.map((paper) => paperSection(data, paper)),
     withoutRun(data),
   );
+}
+
+// The user's corpora come first: a block for each, with what every recipe says about it.
+function about(data) {
+  const names = [...new Set(data.about.map((each) => each.dataset))];
+  return names.map((name) =>
+    el(
+      "section",
+      { className: "about" },
+      el("h2", {}, "About ", word(name, 60)),
+      data.about.filter((each) => each.dataset === name).map((each) => aboutBlock(data, each)),
+    ),
+  );
+}
+
+function aboutBlock(data, each) {
+  const run = data.runs.find((one) => one.key === each.run);
+  const same = data.about.filter((one) => one.recipe === each.recipe && one.dataset === each.dataset).length > 1;
+  const settings = run.scale === "full" ? "at the default settings" : run.changed.length ? `with ${run.changed.join(" ")}` : run.scale;
+  return el(
+    "div",
+    {},
+    each.warnings.map((text) => el("p", { className: "warning" }, el("b", {}, "Warning: "), text)),
+    el("p", {}, each.found.map((text) => [marked(text), " "])),
+    el("p", { className: "meaning" }, each.means.map((text) => [marked(text), " "])),
+    each.next.length ? el("p", { className: "faint" }, "Next: ", each.next.map((text) => [marked(text), " "])) : null,
+    el("p", { className: "faint" }, el("a", { href: `#${anchor(each.recipe)}` }, word(each.recipe)), same ? ` (${short(each.label, 60)})` : "", " ", short(settings, 200), run.scale === "quick" ? ", a quick run" : "", "."),
+  );
+}
+
+// Commands stand between backquotes.
+function marked(text) {
+  return text.split("`").map((part, index) => (index % 2 ? el("code", {}, part) : part));
 }
 
 function summary(data, measured) {
@@ -103,18 +137,26 @@ function recipeSection(data, recipe, runs) {
     el("h3", {}, word(recipe), runs.every((run) => run.scale === "quick") ? el("span", { className: "chip quick", tabIndex: 0, "data-meaning": "A smaller problem on the same code path; its verdicts never count." }, "quick run") : null),
     title ? el("p", { className: "asked" }, title[0].toUpperCase() + title.slice(1), ".") : null,
     pooled(runs),
-    claims.map((claim) => claimBlock(claim, data.glossary[claim.paper] ?? {})),
+    claimBlocks(data, claims, runs),
     figures(runs),
     runs.length > 1 ? sideBySide(data, recipe, runs) : null,
     runs.map((run) => runDetails(data, run, runs.length === 1)),
   );
 }
 
-// The same run from several folders: one verdict for all of them.
+// Claims are about the papers' corpora: runs on the user's own alone do not decide them.
+function claimBlocks(data, claims, runs) {
+  const blocks = claims.map((claim) => claimBlock(claim, data.glossary[claim.paper] ?? {}));
+  if (!blocks.length || !runs.every((run) => run.own)) return blocks;
+  return el("details", { className: "run" }, el("summary", {}, `What the paper claims: ${plural(blocks.length, "claim")} about its own corpora`), blocks);
+}
+
+// The same run from several folders, or with several settings: one verdict for all of them.
 function pooled(runs) {
   const parts = runs.map((run) => run.part);
-  if (new Set(parts).size === parts.length) return null;
-  return el("p", { className: "faint" }, "These runs are decided on together: where two have measured the same, the one of the later folder counts.");
+  const several = new Set(parts).size < parts.length || runs.some((run) => run.changed.length);
+  if (runs.length < 2 || !several) return null;
+  return el("p", { className: "faint" }, "Of runs with several settings those at the defaults decide, or else those with the fewest changes; where two have measured the same, the one of the later folder counts.");
 }
 
 function claimBlock(claim, glossary) {
@@ -182,7 +224,17 @@ export function loadFigures(root) {
   const blocks = [...root.querySelectorAll("figure")].filter((figure) => figure.load);
   const watcher = new IntersectionObserver((seen) => seen.forEach((entry) => entry.isIntersecting && entry.target.load()), { rootMargin: "600px" });
   blocks.forEach((figure) => watcher.observe(figure));
-  addEventListener("beforeprint", () => blocks.forEach((figure) => figure.load()));
+  loadRest(blocks);
+}
+
+// The others follow when nothing else is to be done: printing does not wait for what is unpacked
+// then.
+async function loadRest(blocks) {
+  const idle = window.requestIdleCallback ?? ((call) => setTimeout(call, 50));
+  for (const figure of blocks) {
+    await new Promise((done) => idle(done));
+    await figure.load();
+  }
 }
 
 // What all rows that a recipe puts first share is not repeated in each.
