@@ -114,7 +114,8 @@ def workspace(folder: Path) -> Path:
 
 
 def test_a_recipe_in_a_file_runs_with_settings_seeds_and_workers(workspace: Path) -> None:
-    result = json.loads((workspace / "own" / "own_recipe" / "result.json").read_text())
+    (path,) = workspace.glob("own/own_recipe/quick-*/result.json")
+    result = json.loads(path.read_text())
     assert result["recipe"] == "own/own_recipe"
     assert result["config"]["steps"] == 40
     assert result["measurements"][0]["seeds"] == [0, 1]

@@ -46,7 +46,7 @@ def test_the_walk_of_the_architecture_page_runs(
     page = (ROOT / "docs" / "architecture.md").read_text()
     monkeypatch.chdir(tmp_path)
     exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})
-    assert (tmp_path / "runs" / "snell" / "cooccurrence" / "result.json").exists()
+    assert (tmp_path / "runs" / "snell" / "cooccurrence" / "quick" / "result.json").exists()
     assert (tmp_path / "report.html").stat().st_size > 10_000
 
 

@@ -142,7 +142,8 @@ def printed_values(paper: str, table: str, metric: str, **variant: str) -> list[
 
 def printed_corpora(task: str) -> set[str]:
     """Return the papers' names of their corpora for classification, or for translation."""
-    return {each.published for each in definitions().values() if each.task == task} - {None}
+    known = [each for each in definitions().values() if each.task == task]
+    return {each.published for each in known if each.published is not None}
 
 
 def like_paper(row: Measurement, printed: Iterable[float], unit: str = " %") -> str:
