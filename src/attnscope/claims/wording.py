@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from attnscope.analysis.intervals import Interval
@@ -12,12 +13,26 @@ from attnscope.runs.result import Measurement
 
 
 def number(value: Any) -> str:
-    """Return a number in at most four digits, as a reader wants it."""
+    """Return a number as a reader wants it: three digits, or whole from 100 on.
+
+    The page rounds in the same way (``text.js``): a half goes away from 0.
+    """
     if value is None:
         return "–"
-    if isinstance(value, float):
-        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e6 else f"{value:.3g}"
-    return str(value)
+    if not isinstance(value, float) or not math.isfinite(value):
+        return str(value)
+    if value.is_integer() and abs(value) < _LARGE:
+        return f"{value:.0f}"
+    exact = Decimal(value)
+    digits = 0 if 100 <= abs(value) < _LARGE else exact.adjusted() - 2
+    rounded = exact.quantize(Decimal(1).scaleb(digits), ROUND_HALF_UP).normalize()
+    if _SMALL <= abs(value) < _LARGE:
+        return f"{rounded:f}"
+    power = rounded.adjusted()
+    return f"{rounded.scaleb(-power).normalize():f}e{power:+d}"
+
+
+_SMALL, _LARGE = 1e-4, 1e6
 
 
 def plain_setting(value: Any) -> str:

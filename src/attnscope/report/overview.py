@@ -118,7 +118,11 @@ def _row(row: Measurement) -> list[Any]:
 
 
 def _digits(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.6g}")
+    """Return six digits, or all of them where the page would round these otherwise."""
+    if value is None:
+        return None
+    short = float(f"{value:.6g}")
+    return short if number(short) == number(float(value)) else value
 
 
 def _pairs(values: Mapping[str, Any]) -> list[list[str]]:

@@ -23,6 +23,7 @@ from attnscope.runs.atomic import write_bytes, write_json
 from attnscope.runs.result import Measurement, Result, headline
 from attnscope.runs.workspace import read_results
 
+_BAR = r"\|"
 _INTRODUCTION = """\
 # What was reproduced
 
@@ -122,10 +123,9 @@ def _table(rows: Sequence[Measurement]) -> Iterator[str]:
         axes = ", ".join(f"{key}={number(value)}" for key, value in known.items())
         ends = "" if row.low is None else f"{number(row.low)} … {number(row.high)}"
         paper = "" if row.published is None else number(row.published)
-        yield (
-            f"| {row.name} | {row.dataset} | {axes} | {number(row.value)} | {ends} | {row.n} "
-            f"| {paper} |"
-        )
+        cells = (row.name, row.dataset, axes, number(row.value), ends, str(row.n), paper)
+        # A BLEU signature has bars of its own.
+        yield f"| {' | '.join(cell.replace('|', _BAR) for cell in cells)} |"
 
 
 def _variants(folder: Path, page: Path) -> Iterator[str]:

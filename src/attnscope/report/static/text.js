@@ -1,13 +1,18 @@
-// Numbers and words as a reader wants them.
+// Numbers and words as a reader wants them; the terminal rounds in the same way (wording.py).
 
 import { el } from "./dom.js";
 
+// Three digits, or whole from 100 on; a half goes up.
+function digits(size) {
+  if (size >= 1e6 || size < 1e-4) return size.toExponential(2).replace(/\.?0*e/, "e");
+  return size >= 100 ? String(Math.round(size)) : String(Number(size.toPrecision(3)));
+}
+
 export function number(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
-  if (Number.isInteger(value) && Math.abs(value) < 1e9) return value.toLocaleString("en").replace("-", "−");
   const size = Math.abs(value);
-  const text = size >= 1e6 || (size < 1e-3 && size > 0) ? value.toExponential(1) : String(Number(value.toPrecision(3)));
-  return text.replaceAll("-", "−");
+  if (Number.isInteger(value) && size < 1e9) return value.toLocaleString("en").replace("-", "−");
+  return ((value < 0 ? "-" : "") + digits(size)).replaceAll("-", "−");
 }
 
 // Characters that cannot be seen, or that turn the direction of a line, by their names.
