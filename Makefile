@@ -7,12 +7,13 @@ PIP    := $(BIN)/python -m pip install --disable-pip-version-check -q -c constra
 
 SHELL  := bash
 
-.PHONY: help demo test test-reliability test-report test-recipes lint format attack benchmarks reproduction clean
+.PHONY: help demo test test-cluster test-reliability test-report test-recipes lint format attack benchmarks reproduction clean
 
 help:
 	@echo "make demo          first experiment: set up, run snell/fig3 --quick, draw its figure"
 	@echo "make test          the whole test suite"
 	@echo "make test-reliability  killed runs, damaged inputs, edited results: a few minutes of each"
+	@echo "make test-cluster  sweeps by workers, Slurm and Ray on this machine (ATTNSCOPE_LONG=1: more)"
 	@echo "make test-report   the report of results/ in a browser: its size, and how soon it opens"
 	@echo "make test-recipes  every recipe with --quick"
 	@echo "make lint          linting, formatting and types, checked"
@@ -23,8 +24,8 @@ help:
 	@echo "make clean         remove the environment, caches and builds (never runs/)"
 
 # One thread per process: the tests and the recipes spread over processes instead.
-test test-reliability test-recipes: export OMP_NUM_THREADS := 1
-test test-reliability test-recipes: export OPENBLAS_NUM_THREADS := 1
+test test-cluster test-reliability test-recipes: export OMP_NUM_THREADS := 1
+test test-cluster test-reliability test-recipes: export OPENBLAS_NUM_THREADS := 1
 
 demo: $(VENV)/.installed
 	$(BIN)/attnscope run snell/fig3 --quick
@@ -32,7 +33,11 @@ demo: $(VENV)/.installed
 # A file goes to one process: what its tests share, such as a run of every recipe, is made once.
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile -q \
-	  --ignore=tests/browser/test_reference.py --ignore=tests/reliability
+	  --ignore=tests/browser/test_reference.py --ignore=tests/reliability \
+	  --ignore=tests/cluster
+
+test-cluster: $(VENV)/.installed-cluster
+	$(BIN)/python -m pytest -q tests/cluster
 
 test-reliability: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile -q tests/reliability
@@ -81,6 +86,10 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -e '.[dev]'
 	@touch $(VENV)/.installed $@
+
+$(VENV)/.installed-cluster: $(VENV)/.installed-dev
+	$(PIP) -e '.[dev,slurm,ray]'
+	@touch $@
 
 # An environment whose making was interrupted has a python and no pip: it is made again.
 ifneq ($(wildcard $(BIN)/python),)

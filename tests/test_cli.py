@@ -58,6 +58,10 @@ def test_a_run_ends_with_a_table_the_quick_verdicts_and_the_figure(workspace: Pa
         (["run", "snell/fig3", "steps"], "write key=value"),
         (["run", "snell/fig3", "--device", "tpu"], "valid: auto, cpu, cuda"),
         (["run", "snell/fig3", "--jobs", "0"], "at least one process"),
+        (["run", "snell/fig3", "--on", "slrum"], "did you mean 'slurm'?"),
+        (["run", "snell/fig3", "--workers", "4"], "belong to --on slurm"),
+        (["work", "shared", "--until-idle", "soon"], "--until-idle='soon': write seconds"),
+        (["status", "nowhere"], "There is no folder nowhere"),
         (["run", "snell/fig3", "--out", "/proc/nowhere"], "choose another folder with --out"),
         (["claims", "no-such-folder"], "There is no folder no-such-folder"),
     ],
@@ -136,3 +140,12 @@ def test_help_and_list_answer_without_torch(arguments: list[str]) -> None:
     )
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, check=False)
     assert done.returncode == 0
+
+
+def test_status_counts_the_units_of_a_workspace(workspace: Path) -> None:
+    printed = attnscope("status", str(workspace), "--json")
+    found = json.loads(printed.stdout)
+    assert found["done"] == len(list((workspace / "units").iterdir()))
+    assert (found["running"], found["waiting"], found["failed"]) == ([], 0, {})
+    line = attnscope("status", str(workspace)).stdout.splitlines()[0]
+    assert line.startswith(f"{found['done']} units done, 0 running, 0 waiting, 0 failed")

@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from attnscope.recipes.audit.stored import export as export
     from attnscope.recipes.running import draw as draw, run as run
     from attnscope.recipes.verdicts import verdicts as verdicts
+    from attnscope.recipes.working import work as work
     from attnscope.report.notebook import view as view
     from attnscope.report.page import write_report as write_report
+    from attnscope.runs.status import status as status
     from attnscope.scores.score import read_score as read_score
     from attnscope.training.trained_unit import load as load
 else:

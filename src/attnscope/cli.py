@@ -18,6 +18,8 @@ from attnscope.cli_audit import audit, export
 from attnscope.cli_data import data_app, use_data
 from attnscope.cli_options import Import, Json
 from attnscope.cli_report import report
+from attnscope.cli_status import status
+from attnscope.cli_work import work
 from attnscope.errors import AttnscopeError, UsageError, WorkspaceError
 
 app = typer.Typer(
@@ -29,6 +31,8 @@ app = typer.Typer(
 app.command()(audit)
 app.command()(export)
 app.command()(report)
+app.command()(work)
+app.command()(status)
 app.add_typer(data_app, name="data")
 _debug = False
 
@@ -74,6 +78,19 @@ def run(
     data: Annotated[Path | None, typer.Option(help="Folder of corpora.")] = None,
     out: Annotated[Path, typer.Option(help="The workspace.")] = Path("runs"),
     imports: Import = None,
+    on: Annotated[
+        str, typer.Option(help="Where to train: here, workers, slurm, ray or ray:ADDRESS.")
+    ] = "here",
+    workers: Annotated[int | None, typer.Option(help="Number of Slurm jobs.")] = None,
+    partition: Annotated[str | None, typer.Option(help="Slurm partition.")] = None,
+    minutes: Annotated[int | None, typer.Option("--time", help="Minutes of a Slurm job.")] = None,
+    slurm: Annotated[
+        list[str] | None,
+        typer.Option(help="Further submitit parameter, as key=value; repeatable."),
+    ] = None,
+    mixed: Annotated[
+        bool, typer.Option("--mixed", help="Accept hosts of different versions or GPUs.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run or resume a recipe; print measurements, verdicts and figures."""
@@ -100,6 +117,11 @@ def run(
             jobs=jobs,
             out=out,
             progress=Bars(console) if bars else Lines(sys.stderr),
+            on=on,
+            workers=workers,
+            mixed=mixed,
+            slurm=_slurm_settings(partition, minutes, slurm),
+            imports=imports or (),
         )
     except KeyboardInterrupt:
         print("\nStopped. Run the same command again to resume.", file=sys.stderr)
@@ -179,6 +201,14 @@ def claims(
         f"{counts['holds']} hold, {counts['fails']} fail, {len(judged) - sum(counts.values())} are "
         f"undecided ({len(judged) - len(measured)} of them without a run)."
     )
+
+
+def _slurm_settings(
+    partition: str | None, minutes: int | None, further: list[str] | None
+) -> dict[str, Any]:
+    given = {"slurm_partition": partition, "timeout_min": minutes}
+    named = {key: value for key, value in given.items() if value is not None}
+    return named | dict(_setting(text) for text in further or [])
 
 
 def _setting(text: str) -> tuple[str, Any]:

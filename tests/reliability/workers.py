@@ -28,7 +28,7 @@ if __name__ == "__main__":
     if sys.argv[3:] == ["interrupt"]:
         paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
         os.environ["PYTHONPATH"] = os.pathsep.join(paths)
-        spread._PRELOADED.append("ctrl_c")
+        spread.PRELOADED.append("ctrl_c")
     try:
         with spread.Workers(Path(sys.argv[1]), 3) as three:
             three.train([read_unit(unit) for unit in json.loads(sys.argv[2])], Held())

@@ -15,6 +15,7 @@ from attnscope.errors import UsageError, WorkspaceError
 from attnscope.figures.save import figures_available, save
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.naming import demand_free, naming_of
+from attnscope.recipes.placing import Placement
 from attnscope.recipes.recipe import Charts, module_of, read_logged
 from attnscope.recipes.registry import Entry, find, find_known, measures_of
 from attnscope.runs.environment import environment
@@ -24,7 +25,6 @@ from attnscope.runs.result import Measurement, Result, place_of, read_result
 from attnscope.runs.spec import Settings, read_settings, usage_errors
 from attnscope.runs.workspace import workspace_of
 from attnscope.training.accelerator import accelerator
-from attnscope.training.engine.workers import Workers
 from attnscope.training.memory import memory_errors
 from attnscope.training.progress import Progress, Silent
 
@@ -55,6 +55,11 @@ def run(
     jobs: int | None = None,
     out: str | Path = "runs",
     progress: Progress | None = None,
+    on: str = "here",
+    workers: int | None = None,
+    mixed: bool = False,
+    slurm: Mapping[str, Any] | None = None,
+    imports: Sequence[str] = (),
 ) -> Run:
     """Run or resume a recipe; finished units are reused.
 
@@ -78,6 +83,18 @@ def run(
         Number of worker processes; by default one per CPU core, at most eight on a GPU.
     out
         The workspace.
+    on
+        Where units are trained: ``here``; by ``workers`` (`attnscope.work`) that share the
+        workspace, and by ``jobs`` processes here if given; on ``slurm``; on ``ray`` or
+        ``ray:ADDRESS``. The bytes of a unit are the same.
+    workers
+        Number of Slurm jobs.
+    mixed
+        Whether hosts of different versions or GPUs may take part in one sweep.
+    slurm
+        Further parameters of Slurm jobs, as `submitit` names them.
+    imports
+        Modules or files of your own that define kinds, for other processes to import.
 
     Returns
     -------
@@ -95,7 +112,9 @@ def run(
     if name is not None:
         where = workspace / place_of(entry.name, named.part, named.variant)
         demand_free(where, config.model_dump(mode="json"))
-    place = choose_device(device)
+    placement = Placement(on, workers, jobs, mixed, slurm or {}, imports)
+    place = choose_device(device, elsewhere=placement.place != "here")
+    here = choose_device("auto") if place == "cuda" else place
     cores = os.cpu_count() or 1
     count = (cores if place == "cpu" else min(cores, _GPU_JOBS)) if jobs is None else jobs
     if count < 1:
@@ -104,15 +123,15 @@ def run(
     with (
         usage_errors(entry.name),
         memory_errors(entry.name),
-        Workers(workspace, count) as workers,
+        placement.trainer(workspace, count) as trainer,
     ):
-        lab = Lab(workers, place, progress or Silent())
+        lab = Lab(trainer, here, progress or Silent(), trains_on=place)
         records = module.measure(config, lab)
     result = Result(
         recipe=entry.name,
         **named._asdict(),
         config=config.model_dump(mode="json"),
-        environment=environment(place, accelerator(place)),
+        environment=environment(here, accelerator(here)),
         seconds=round(time.monotonic() - started, 1),
         measurements=tuple(record for record in records if isinstance(record, Measurement)),
         pictures=tuple(record for record in records if not isinstance(record, Measurement)),
@@ -164,10 +183,15 @@ def charts_of(result: Result, units: Sequence[Logged]) -> tuple[Charts, str | No
         )
 
 
-def choose_device(device: str) -> Literal["cpu", "cuda"]:
-    """Return the device that a word asks for, or say that there is none."""
+def choose_device(device: str, *, elsewhere: bool = False) -> Literal["cpu", "cuda"]:
+    """Return the device that a word asks for, or say that there is none.
+
+    A GPU that is asked for ``elsewhere``, on other hosts, need not be here.
+    """
     if device not in ("auto", "cpu", "cuda"):
         raise UsageError(f"No device {device!r}; valid: auto, cpu, cuda.")
+    if device == "cuda" and elsewhere:
+        return "cuda"
     if device == "cuda" and not torch.cuda.is_available():
         raise UsageError(
             "No CUDA device was found; use --device cpu, or auto to take what there is."

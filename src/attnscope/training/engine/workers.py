@@ -36,7 +36,7 @@ from attnscope.training.unit import Unit
 # Steps between two reports of a process: often enough for a progress bar, at no cost.
 _REPORT_EVERY = 10
 # Imported once by the fork server instead of by every worker; optimisers import the second.
-_PRELOADED = [__name__, "torch._dynamo"]
+PRELOADED = [__name__, "torch._dynamo"]
 
 
 class Workers(Trainer):
@@ -56,7 +56,7 @@ class Workers(Trainer):
     def __init__(self, workspace: Path, jobs: int = 1) -> None:
         super().__init__(workspace, jobs)
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(_PRELOADED)
+        self._context.set_forkserver_preload(PRELOADED)
         self._processes: list[Any] = []
         self._todo: Any = None
         self._results: Any = None
@@ -137,7 +137,7 @@ class Workers(Trainer):
             self._todo, self._results = self._context.Queue(), self._context.Queue()
         arguments = (self._todo, self._results, self.workspace)
         # A process that is still starting is not listed yet, and so could not be ended.
-        with _interrupt_deferred(), _main_module_hidden(units):
+        with interrupt_deferred(), main_module_hidden(units):
             for _ in range(jobs - len(self._processes)):
                 process = self._context.Process(target=_work, args=arguments, daemon=True)
                 process.start()
@@ -210,7 +210,7 @@ def _unfinished(error: Exception) -> Outcome:
 
 
 @contextmanager
-def _interrupt_deferred() -> Iterator[None]:
+def interrupt_deferred() -> Iterator[None]:
     """Defer Ctrl-C to the end of the block, and hide it from the server started inside."""
     if threading.current_thread() is not threading.main_thread():
         yield  # Only the main thread may set handlers, and only it is interrupted.
@@ -228,7 +228,7 @@ def _interrupt_deferred() -> Iterator[None]:
 
 
 @contextmanager
-def _main_module_hidden(units: list[Unit]) -> Iterator[None]:
+def main_module_hidden(units: list[Unit]) -> Iterator[None]:
     """Keep processes started in the block from running the user's script, as Python makes them.
 
     A script that calls attnscope without ``if __name__ == "__main__"`` would start over in each of
@@ -246,7 +246,7 @@ def _main_module_hidden(units: list[Unit]) -> Iterator[None]:
 def _work(todo: Any, results: Any, workspace: Path) -> None:
     # Ctrl-C reaches every process of a terminal; the parent alone decides, and ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     while True:
         index, group = todo.get()
         report = _StepCounter(results)
@@ -255,18 +255,18 @@ def _work(todo: Any, results: Any, workspace: Path) -> None:
         except Exception as error:
             outcomes = [("failed", f"{type(error).__name__}: {error}")] * len(group)
         report.send()
-        _give_back_memory()
+        give_back_memory()
         results.put(("ended", outcomes, index))
 
 
-def _give_back_memory() -> None:
+def give_back_memory() -> None:
     """Return a GPU's unused memory, which PyTorch keeps otherwise, to other processes."""
     if torch.cuda.is_initialized():
         gc.collect()  # Graphs, and the tensors they hold, are in reference cycles.
         torch.cuda.empty_cache()
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """End with the parent: an orphan would hold its units against the command that resumes them."""
     parent = multiprocessing.parent_process()
     assert parent is not None

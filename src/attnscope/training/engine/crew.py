@@ -1,0 +1,149 @@
+"""Processes that work off a queue on this host, started again when one dies."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any, Literal
+
+from attnscope.training.engine.queue_worker import Crowded, QueueWorker
+from attnscope.training.engine.workers import (
+    PRELOADED,
+    end_with_parent,
+    interrupt_deferred,
+    main_module_hidden,
+)
+from attnscope.training.loop import Note
+
+_CROWDED = 75  # exit code of a process whose group did not fit next to others'
+
+
+class Crew:
+    """Supervised worker processes.
+
+    A process that is killed, for lack of memory for example, is replaced; one whose group did not
+    fit into the GPU's memory is not, unless it was the last one.
+
+    Parameters
+    ----------
+    jobs
+        Number of processes.
+    until_idle
+        Seconds without work after which they end; None to go on.
+    imports, import_one
+        Modules of the user's, which each process imports by ``import_one(name)``.
+    """
+
+    def __init__(
+        self,
+        workspace: Path,
+        device: Literal["cpu", "cuda"],
+        jobs: int,
+        *,
+        until_idle: float | None = None,
+        imports: Sequence[str] = (),
+        import_one: Callable[[str], Any] = import_module,
+        note: Note = lambda sentence: None,
+    ) -> None:
+        self._arguments = (workspace, device, until_idle, list(imports), import_one)
+        self._jobs, self._note = jobs, note
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(PRELOADED)
+        self._processes: list[Any] = []
+        for _ in range(jobs):
+            self._start()
+
+    def _start(self) -> None:
+        alone = self._jobs == 1
+        with interrupt_deferred(), main_module_hidden([]):
+            process = self._context.Process(
+                target=_work, args=(*self._arguments, alone), daemon=True
+            )
+            process.start()
+            self._processes.append(process)
+
+    def check(self, timeout: float | None = 0.0) -> bool:
+        """Replace processes that died; return whether any is left.
+
+        Parameters
+        ----------
+        timeout
+            Seconds to wait for one to end; None to wait for it.
+        """
+        wait([process.sentinel for process in self._processes], timeout)
+        ended = [process for process in self._processes if process.exitcode is not None]
+        self._processes = [p for p in self._processes if p.exitcode is None]
+        for process in ended:
+            if process.exitcode == _CROWDED:
+                self._jobs = max(1, self._jobs - 1)
+                self._note(
+                    "A group did not fit into the GPU's memory with others; from now on there are "
+                    f"{self._jobs} processes."
+                )
+                if not self._processes:
+                    self._start()
+            elif process.exitcode != 0:
+                self._note(f"A worker process died (exit code {process.exitcode}); another starts.")
+                self._start()
+        return bool(self._processes)
+
+    def close(self) -> None:
+        """End the processes; their groups are free for others."""
+        for process in self._processes:
+            process.terminate()
+        for process in self._processes:
+            process.join()
+        self._processes = []
+
+
+def _work(
+    workspace: Path,
+    device: Literal["cpu", "cuda"],
+    until_idle: float | None,
+    imports: Sequence[str],
+    import_one: Callable[[str], Any],
+    alone: bool,
+) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent alone decides.
+    signal.signal(signal.SIGTERM, _leave)
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    for name in imports:
+        import_one(name)
+    try:
+        QueueWorker(workspace, device, _say, alone=alone).run(until_idle)
+    except Crowded:
+        sys.exit(_CROWDED)
+
+
+def _leave(*_: object) -> None:
+    """Unwind, so that locks are released and name no dead holder."""
+    raise SystemExit(0)
+
+
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)
+
+
+def run_crew(crew: Crew) -> None:
+    """Keep a crew going until its processes end by themselves, or this process is asked to."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _leave)
+    try:
+        while crew.check(timeout=None):
+            pass
+    finally:
+        crew.close()
+
+
+def worker_jobs(device: str, jobs: int | None) -> int:
+    """Return the number of processes of a worker: by default one per core, or one on a GPU."""
+    if jobs is not None:
+        return jobs
+    return 1 if device == "cuda" else os.cpu_count() or 1
