@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --disable-pip-version-check -q -c constra
 
 SHELL  := bash
 
-.PHONY: help demo test test-cluster test-reliability test-report test-recipes lint format attack benchmarks reproduction clean
+.PHONY: help demo test test-cluster test-reliability test-report test-recipes lint format attack benchmarks reproduction clean dist
 
 help:
 	@echo "make demo          first experiment: set up, run snell/fig3 --quick, draw its figure"
@@ -16,6 +16,7 @@ help:
 	@echo "make test-cluster  sweeps by workers, Slurm and Ray on this machine (ATTNSCOPE_LONG=1: more)"
 	@echo "make test-report   the report of results/ in a browser: its size, and how soon it opens"
 	@echo "make test-recipes  every recipe with --quick"
+	@echo "make dist          wheel and source distribution, tried in an empty environment"
 	@echo "make lint          linting, formatting and types, checked"
 	@echo "make format        formatting and simple linting, repaired"
 	@echo "make attack        damaged inputs, edited results and kills, many of each; docs/reliability.md"
@@ -71,6 +72,14 @@ attack: $(VENV)/.installed-dev
 benchmarks: $(VENV)/.installed-dev
 	@set -e; for script in benchmarks/*.py; do echo "$$script"; $(BIN)/python "$$script"; done
 
+# The wheel and the source distribution, tried in an empty environment.
+dist: $(VENV)/.installed-dev
+	$(PIP) -e '.[dev,release]'
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python tools/try_wheel.py dist/*.whl
+
 reproduction: $(VENV)/.installed
 	$(BIN)/python -m attnscope.report.reproduction results
 
@@ -80,7 +89,7 @@ clean:
 
 # A stamp is touched only when the whole installation has succeeded.
 $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) -e .
+	$(PIP) -e '.[figures,bleu]'
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python

@@ -13,9 +13,11 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from attnscope import __version__
 from attnscope.clean import CleanStream
 from attnscope.cli_audit import audit, export
 from attnscope.cli_data import data_app, use_data
+from attnscope.cli_demo import demo
 from attnscope.cli_options import Import, Json
 from attnscope.cli_report import report
 from attnscope.cli_status import status
@@ -29,6 +31,7 @@ app = typer.Typer(
     help="How attention was learned, and whether it can be trusted as an explanation.",
 )
 app.command()(audit)
+app.command()(demo)
 app.command()(export)
 app.command()(report)
 app.command()(work)
@@ -37,9 +40,21 @@ app.add_typer(data_app, name="data")
 _debug = False
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"attnscope {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def _options(
     debug: Annotated[bool, typer.Option(help="Show full tracebacks.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
 ) -> None:
     global _debug
     _debug = debug

@@ -8,6 +8,7 @@ corpus folders.
 from __future__ import annotations
 
 import csv
+import hashlib
 import http.client
 import io
 import os
@@ -125,34 +126,32 @@ def fetch(
 
 
 def _fetched(pin: Pin, base: str, folder: Path) -> Path:
-    try:
-        import pooch
-    except ImportError as error:
-        raise UsageError("Fetching corpora needs pooch: pip install pooch.") from error
-    pooch.get_logger().setLevel("WARNING")
     url = f"{base}/{pin.repository}/{pin.commit}/{quote(pin.path)}"
-    name = pin.path.replace("/", "_")
-    part = folder / f"{name}.part"
+    path = folder / pin.path.replace("/", "_")
+    part = path.with_name(f"{path.name}.part")
     try:
-        found = pooch.retrieve(
-            url,
-            known_hash=f"sha256:{pin.sha256}",
-            fname=name,
-            path=folder,
-            downloader=lambda url, output, _: _download(url, part, Path(output), pin.bytes),
-        )
-    except ValueError as error:
-        raise FetchError(
-            f"{url} is not the pinned file (its SHA-256 differs); it was not kept. Try again, or "
-            f"another mirror with ATTNSCOPE_MIRROR."
-        ) from error
+        if path.exists() and _digest(path) == pin.sha256:
+            return path
+        _download(url, part, pin.bytes)
+        if _digest(part) != pin.sha256:
+            part.unlink()
+            raise FetchError(
+                f"{url} is not the pinned file (its SHA-256 differs); it was not kept. Try again, "
+                f"or another mirror with ATTNSCOPE_MIRROR."
+            )
+        os.replace(part, path)
     except OSError as error:
         raise FetchError(f"Cannot keep {url} in {folder}: {error.strerror or error}.") from error
-    return Path(found)
+    return path
 
 
-def _download(url: str, part: Path, output: Path, size: int) -> None:
-    """Download to ``part``, going on where an earlier attempt broke off; then move it."""
+def _digest(path: Path) -> str:
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _download(url: str, part: Path, size: int) -> None:
+    """Download to ``part``, going on where an earlier attempt broke off."""
     reason = "the connection broke off"
     for _ in range(ATTEMPTS):
         try:
@@ -167,7 +166,6 @@ def _download(url: str, part: Path, output: Path, size: int) -> None:
         except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
             reason = str(getattr(error, "reason", error) or type(error).__name__)
         if part.exists() and part.stat().st_size >= size:
-            os.replace(part, output)
             return
     have = part.stat().st_size if part.exists() else 0
     raise FetchError(

@@ -48,7 +48,7 @@ MODULES = (
 )
 _IMPORT = re.compile(r"^import\s[^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?function|const|class|let)", re.MULTILINE)
-_VEGA_LITE = "6.1"
+VEGA_LITE = "6.1"
 
 
 def write_report(
@@ -150,12 +150,18 @@ def bundle() -> str:
 
 @cache
 def _vega() -> str:
-    """Return Vega-Lite's scripts as one module, or nothing where they are not installed."""
-    if figures_available() is not None:
-        return ""
-    import vl_convert
+    """Return Vega-Lite's scripts as one module: a file of the built package, or vl-convert's.
 
-    text: str = vl_convert.javascript_bundle(vl_version=_VEGA_LITE)  # type: ignore[call-arg]
+    Nothing in a checkout that was not installed, where vl-convert is missing too.
+    """
+    try:
+        text = _static("vega.js")
+    except FileNotFoundError:
+        if figures_available() is not None:
+            return ""
+        import vl_convert
+
+        text = vl_convert.javascript_bundle(vl_version=VEGA_LITE)  # type: ignore[call-arg]
     # The only way out of a script element, and of an HTML comment's double escape.
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 

@@ -33,6 +33,10 @@ class Bleu(Metric):
         changed = self.model_dump(exclude_defaults=True, exclude={"kind"})
         return "-".join(["bleu", *(f"{key}{value}" for key, value in changed.items())])
 
+    def demand(self) -> None:
+        """Raise `UsageError` if sacrebleu is not installed."""
+        _sacrebleu()
+
     def __call__(
         self,
         model: AttentionModel,
@@ -71,7 +75,10 @@ class Bleu(Metric):
 
 
 def _sacrebleu() -> Any:
-    from sacrebleu.metrics.bleu import BLEU  # Its import takes longer than the command line's help.
+    try:  # Here: its import takes longer than the command line's help.
+        from sacrebleu.metrics.bleu import BLEU
+    except ImportError as error:
+        raise UsageError("BLEU needs sacrebleu: pip install 'attnscope[bleu]'.") from error
 
     # Without the warning about text that looks tokenised: some corpora are.
     return BLEU(force=True)

@@ -20,6 +20,9 @@ class Metric(Spec):
     def name(self) -> str:
         """The name of its column in the log, or the prefix of its columns' names."""
 
+    def demand(self) -> None:
+        """Raise `UsageError` if something that it needs is not installed."""
+
     @abstractmethod
     def __call__(
         self,

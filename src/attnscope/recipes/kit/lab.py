@@ -80,6 +80,8 @@ class Lab:
         self._note_readings(plan)
         device = self.trains_on or self.device
         placed = [unit.model_copy(update={"device": device}) for unit in leaves(plan)]
+        for metric in {metric for unit in placed for metric in unit.training.metrics}:
+            metric.demand()
         demand_memory(placed)
         trained = self.workers.train(placed, self.progress, title)
         self.used.update(dict.fromkeys(unit.folder.name for unit in trained))
