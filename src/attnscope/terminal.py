@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
@@ -58,36 +59,56 @@ class _StepsPerSecond(ProgressColumn):
         return Text("" if speed is None else f"{speed:.0f} steps/s", style="progress.data.speed")
 
 
+@dataclass
+class _Counts:
+    """Units and evaluations of a stretch of work, all of them and those that are done."""
+
+    units: int = 0
+    evaluations: int = 0
+    finished: int = 0
+    evaluated: int = 0
+
+    def __str__(self) -> str:
+        parts = [f"{self.finished}/{self.units} units"] * bool(self.units)
+        parts += [f"{self.evaluated}/{self.evaluations} evaluations"] * bool(self.evaluations)
+        return ", ".join(parts)
+
+
 class Bars:
-    """A progress bar for each group of units: training steps, speed and time left."""
+    """A progress bar for each stretch of work: steps, units, evaluations, speed and time left."""
 
     def __init__(self, console: Console) -> None:
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[units]}"),
+            TextColumn("{task.fields[counts]}"),
             _StepsPerSecond(),
             TimeRemainingColumn(),
             console=console,
         )
         self._task = TaskID(0)
-        self._done = self._units = 0
+        self._counts = _Counts()
 
-    def begin(self, title: str, units: int, steps: int) -> None:
+    def begin(self, title: str, units: int, steps: int, evaluations: int) -> None:
         """Start a bar."""
-        self._done, self._units = 0, units
+        self._counts = _Counts(units, evaluations)
         self._progress.start()
-        self._task = self._progress.add_task(clean(title), total=steps, units=f"0/{units} units")
+        self._task = self._progress.add_task(clean(title), total=steps, counts=str(self._counts))
 
     def advance(self, steps: int) -> None:
         """Move the bar."""
         self._progress.advance(self._task, steps)
 
+    def evaluated(self, evaluations: int) -> None:
+        """Count evaluations."""
+        self._counts.evaluated += evaluations
+        self._progress.update(self._task, counts=str(self._counts))
+
     def finished(self, unit: str) -> None:
         """Count a unit."""
-        self._done += 1
-        self._progress.update(self._task, units=f"{self._done}/{self._units} units")
+        self._counts.finished += 1
+        self._progress.update(self._task, counts=str(self._counts))
 
     def note(self, sentence: str) -> None:
         """Print a sentence above the bar."""
@@ -104,32 +125,41 @@ class Lines:
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
         self._title = ""
-        self._steps = self._total = self._done = self._units = 0
+        self._counts = _Counts()
+        self._steps = self._total = 0
         self._started = self._printed = 0.0
 
-    def begin(self, title: str, units: int, steps: int) -> None:
-        """Print the title and the number of units and steps."""
-        self._title, self._units, self._total = title, units, steps
-        self._steps = self._done = 0
+    def begin(self, title: str, units: int, steps: int, evaluations: int) -> None:
+        """Print the title and the number of units, steps and evaluations."""
+        self._title, self._total, self._steps = title, steps, 0
+        self._counts = _Counts(units, evaluations)
         self._started = self._printed = time.monotonic()
-        self._print(f"{title}: {units} units, {steps} steps")
+        counts = [f"{units} units"] * bool(units) + [f"{steps} steps"]
+        counts += [f"{evaluations} evaluations"] * bool(evaluations)
+        self._print(f"{title}: {', '.join(counts)}")
 
     def advance(self, steps: int) -> None:
         """Count steps; print progress if the last line is old."""
         self._steps += steps
+        self._report()
+
+    def evaluated(self, evaluations: int) -> None:
+        """Count evaluations; print progress if the last line is old."""
+        self._counts.evaluated += evaluations
+        self._report()
+
+    def _report(self) -> None:
         now = time.monotonic()
         if now - self._printed >= _LINE_EVERY and self._steps:
             self._printed = now
             speed = self._steps / (now - self._started)
             left = (self._total - self._steps) / speed
-            self._print(
-                f"{self._title}: {self._steps}/{self._total} steps, {self._done}/{self._units} "
-                f"units, {speed:.1f} steps/s, {left:.0f} s left"
-            )
+            counts = f"{self._steps}/{self._total} steps, {self._counts}".removesuffix(", ")
+            self._print(f"{self._title}: {counts}, {speed:.1f} steps/s, {left:.0f} s left")
 
     def finished(self, unit: str) -> None:
         """Count a unit."""
-        self._done += 1
+        self._counts.finished += 1
 
     def note(self, sentence: str) -> None:
         """Print the sentence."""
@@ -138,7 +168,8 @@ class Lines:
     def end(self) -> None:
         """Print how long it took."""
         seconds = time.monotonic() - self._started
-        self._print(f"{self._title}: {self._done}/{self._units} units in {seconds:.1f} s")
+        done = f"{self._counts}" if self._counts.units else f"{self._steps}/{self._total} steps"
+        self._print(f"{self._title}: {done} in {seconds:.1f} s")
 
     def _print(self, line: str) -> None:
         print(line, file=self._stream, flush=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 
 import torch
@@ -25,6 +25,7 @@ def ibm_links(
     *,
     iterations: int = 5,
     null: bool = True,
+    report: Callable[[int], None] = lambda iterations: None,
 ) -> dict[str, Links]:
     """Align sentence pairs by IBM Model 1.
 
@@ -34,7 +35,7 @@ def ibm_links(
         The words of the sentences to align. Model 1 learns from them as well.
     text
         Sources and targets of further sentences to learn from, spelled alike.
-    iterations, null
+    iterations, null, report
         As in `attnscope.theory.ibm1.IbmModel1.fit`.
 
     Returns
@@ -58,7 +59,7 @@ def ibm_links(
     out, inp = max(map(len, targets)), max(map(len, sources))
 
     def aligned(pairs: PaddedPairs, asked: PaddedPairs, types: tuple[int, int]) -> Links:
-        model = IbmModel1.fit(pairs, *types, iterations=iterations, null=null)
+        model = IbmModel1.fit(pairs, *types, iterations=iterations, null=null, report=report)
         shares = model.alignment(asked)
         floor = 1 - shares.sum(-1) if null else -torch.inf
         return links_of(shares, asked.input_mask, asked.target_mask, floor)

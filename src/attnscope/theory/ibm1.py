@@ -8,7 +8,7 @@ algorithm, any number of steps over the pairs of types that meet, so that vocabu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -149,6 +149,7 @@ class IbmModel1:
         *,
         iterations: int = 5,
         null: bool = True,
+        report: Callable[[int], None] = lambda iterations: None,
     ) -> IbmModel1:
         """Estimate the table by EM from a uniform start, in float64 [1]_.
 
@@ -166,6 +167,8 @@ class IbmModel1:
             Steps of EM.
         null
             Whether inputs begin with the NULL word.
+        report
+            Called with 1 after each iteration.
 
         References
         ----------
@@ -196,6 +199,7 @@ class IbmModel1:
             counts /= totals.where(totals > 0, 1).index_select(0, inputs)
             probability, counts = counts, probability
             likelihoods.append(likelihood + prior)
+            report(1)
         likelihoods.append(_count_expected(probability, blocks, counts) + prior)
         return cls(input_types, null, keys[1:], probability[1:], tuple(likelihoods))
 

@@ -38,6 +38,11 @@ from attnscope.training.unit import Unit, best_step, log_column, score_file
 Report = Callable[[int], None]
 Note = Callable[[str], None]
 
+
+def uncounted(number: int) -> None:
+    """Count nothing."""
+
+
 # A checkpoint costs as much as a few steps; one every so many seconds loses little when killed.
 CHECKPOINT_SECONDS = 10.0
 _LOSSES_HELD = 100
@@ -46,9 +51,10 @@ _LOSSES_HELD = 100
 def train_unit(
     unit: Unit,
     workspace: Path,
-    report: Report = lambda steps: None,
+    report: Report = uncounted,
     note: Note = lambda sentence: None,
     *,
+    evaluated: Report = uncounted,
     wait: bool = False,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> UnitFolder:
@@ -60,6 +66,8 @@ def train_unit(
         Called with the number of steps made since the last call.
     note
         Called with a sentence when a damaged file is found.
+    evaluated
+        Called with the number of evaluations made since the last call.
     wait
         Whether to wait for another process that is training this unit.
     """
@@ -68,10 +76,11 @@ def train_unit(
         if prepare_folder(unit, folder, note):
             load = model_loader(workspace, unit.device)
             objective = [term.ready(load) for term in unit.training.objective]
-            _Run(unit, folder, objective, report, note, checkpoint_seconds).train()
+            _Run(unit, folder, objective, report, note, evaluated, checkpoint_seconds).train()
             folder.finish()
         else:
             report(unit.training.steps)
+            evaluated(len(unit.training.schedule))
     return folder
 
 
@@ -241,11 +250,12 @@ class _Run(UnitRun):
         objective: Sequence[Term],
         report: Report,
         note: Note,
+        evaluated: Report,
         checkpoint_seconds: float,
     ) -> None:
         super().__init__(unit, folder)
         self.objective = objective
-        self.report = report
+        self.report, self.evaluated = report, evaluated
         self.checkpoint_seconds = checkpoint_seconds
         trained = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = unit.training.optimizer.build(trained)
@@ -266,6 +276,7 @@ class _Run(UnitRun):
             restore_optimizer(self.optimizer, state)
         self.first = step
         self.report(step)
+        self.evaluated(len(self.rows))
         return True
 
     def train(self) -> None:
@@ -276,6 +287,7 @@ class _Run(UnitRun):
             if step in schedule and not (self.resumed and step == self.first):
                 self._check_losses(step)
                 self.evaluate(step)
+                self.evaluated(1)
             if step < steps:
                 self._update(step)
                 self.report(1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
 
@@ -9,11 +11,14 @@ from typing import Protocol, runtime_checkable
 class Progress(Protocol):
     """Callbacks of training; the command line shows them, a library user may ignore them."""
 
-    def begin(self, title: str, units: int, steps: int) -> None:
-        """Start a stretch of work of so many units and training steps."""
+    def begin(self, title: str, units: int, steps: int, evaluations: int) -> None:
+        """Start a stretch of work of so many units, training steps and evaluations."""
 
     def advance(self, steps: int) -> None:
         """Count steps."""
+
+    def evaluated(self, evaluations: int) -> None:
+        """Count evaluations."""
 
     def finished(self, unit: str) -> None:
         """Count a unit."""
@@ -28,10 +33,13 @@ class Progress(Protocol):
 class Silent:
     """Reports nothing."""
 
-    def begin(self, title: str, units: int, steps: int) -> None:
+    def begin(self, title: str, units: int, steps: int, evaluations: int) -> None:
         """Do nothing."""
 
     def advance(self, steps: int) -> None:
+        """Do nothing."""
+
+    def evaluated(self, evaluations: int) -> None:
         """Do nothing."""
 
     def finished(self, unit: str) -> None:
@@ -42,3 +50,13 @@ class Silent:
 
     def end(self) -> None:
         """Do nothing."""
+
+
+@contextmanager
+def counting(progress: Progress, title: str, steps: int) -> Iterator[Callable[[int], None]]:
+    """Show long work that trains nothing; give the function that counts its steps."""
+    progress.begin(title, 0, steps, 0)
+    try:
+        yield progress.advance
+    finally:
+        progress.end()

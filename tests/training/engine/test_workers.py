@@ -24,12 +24,16 @@ class Counted(Silent):
 
     def __init__(self):
         self.told, self.steps, self.done, self.notes = [], 0, [], []
+        self.evaluations = 0
 
-    def begin(self, title, units, steps):
-        self.told.append((title, units, steps))
+    def begin(self, title, units, steps, evaluations):
+        self.told.append((title, units, steps, evaluations))
 
     def advance(self, steps):
         self.steps += steps
+
+    def evaluated(self, evaluations):
+        self.evaluations += evaluations
 
     def finished(self, unit):
         self.done.append(unit)
@@ -57,8 +61,8 @@ def test_progress_of_several_processes_adds_up_to_exactly_all_steps(tiny, tmp_pa
         for _ in ("trained", "reused"):
             progress = Counted()
             workers.train(units, progress, "copying")
-            assert progress.told == [("copying", 3, 38), "end"]
-            assert progress.steps == 38
+            assert progress.told == [("copying", 3, 38, 11), "end"]
+            assert (progress.steps, progress.evaluations) == (38, 11)
             assert sorted(progress.done) == sorted(u.folder(tmp_path).name for u in units)
 
 
@@ -76,8 +80,8 @@ def test_progress_in_one_process_adds_up_when_units_go_on_repeat_or_are_finished
         train_unit(begun, tmp_path, stop_after_three, checkpoint_seconds=0)
     progress = Counted()
     train_units([finished, begun, new, new], tmp_path, 1, progress)
-    assert progress.told == [("training", 3, 18), "end"]
-    assert progress.steps == 18
+    assert progress.told == [("training", 3, 18, 12), "end"]
+    assert (progress.steps, progress.evaluations) == (18, 12)
 
 
 def test_progress_ends_when_work_is_interrupted(tiny, tmp_path):

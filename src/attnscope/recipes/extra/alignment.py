@@ -66,6 +66,7 @@ from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.score import ScoreRule
 from attnscope.scores.subwords import merge_words
 from attnscope.training.evaluation import kept_scores, padded_score
+from attnscope.training.progress import Progress, counting
 from attnscope.training.trained_unit import TrainedUnit
 
 Links = Bool[Tensor, "batch out inp"]
@@ -292,18 +293,21 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
             lengths = ([len(words) for words in side] for side in gold.lowered)
             rows += _rows(gold, diagonal_links(*map(torch.tensor, lengths)), axes)
         if _IBM in config.methods:
-            rows += _ibm_rows(gold, ((), ()), ALONE, config.iterations)
+            rows += _ibm_rows(gold, ((), ()), ALONE, config.iterations, lab.progress)
         if text is not None and gold in trainable:
-            rows += _ibm_rows(gold, text, config.training, config.iterations)
+            rows += _ibm_rows(gold, text, config.training, config.iterations, lab.progress)
         if translator is not None and gold in trainable:
             rows += _model_rows(gold, translator, rules, config.training, lab.device)
     return rows
 
 
-def _ibm_rows(gold: Gold, text: Parallel, training: str, iterations: int) -> list[Measurement]:
+def _ibm_rows(
+    gold: Gold, text: Parallel, training: str, iterations: int, progress: Progress
+) -> list[Measurement]:
     rows = []
     for null in (True, False):
-        found = ibm_links(*gold.lowered, text, iterations=iterations, null=null)
+        with counting(progress, "IBM Model 1", 2 * iterations) as report:  # in both directions
+            found = ibm_links(*gold.lowered, text, iterations=iterations, null=null, report=report)
         for direction, links in found.items():
             axes = {
                 "method": _IBM,

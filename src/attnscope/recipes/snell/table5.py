@@ -52,6 +52,7 @@ from attnscope.recipes.snell.table5_results import CLAIMS, draw
 from attnscope.recipes.snell.units import QUICK, SnellUnits, TextConfig, model_of, train_corpora
 from attnscope.runs.result import Measurement, Record
 from attnscope.training.bleu import Bleu
+from attnscope.training.progress import counting
 from attnscope.training.unit import log_column
 
 __all__ = ["ABOUT", "CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure"]
@@ -114,10 +115,13 @@ HEADLINE = (
 def measure(config: Config, lab: Lab) -> list[Record]:
     """Train the units of every corpus and compare their stored scores."""
     rows: list[Record] = []
-    for runs in train_corpora(config, lab):
-        rows += statistics(config, runs.source)
-        for split in config.split:
-            rows += compared(config, runs, split)
+    corpora = train_corpora(config, lab)
+    with counting(lab.progress, "agreements", len(corpora) * len(config.split)) as count:
+        for runs in corpora:
+            rows += statistics(config, runs.source)
+            for split in config.split:
+                rows += compared(config, runs, split)
+                count(1)
     return rows
 
 

@@ -38,6 +38,7 @@ from attnscope.training.loop import (
     UnitRun,
     model_loader,
     prepare_folder,
+    uncounted,
 )
 from attnscope.training.objective import Term
 from attnscope.training.optimizer import optimizer_arrays, restore_optimizer
@@ -50,9 +51,10 @@ _LOSSES_HELD = 100  # as many as of a unit by itself
 def train_group(
     units: Sequence[Unit],
     workspace: Path,
-    report: Report = lambda steps: None,
+    report: Report = uncounted,
     note: Note = lambda sentence: None,
     *,
+    evaluated: Report = uncounted,
     wait: bool = False,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> list[AttnscopeError | None]:
@@ -67,6 +69,8 @@ def train_group(
         Called with the number of steps, summed over units, made since the last call.
     note
         Called with a sentence when a damaged file is found.
+    evaluated
+        Called with the number of evaluations, summed over units, made since the last call.
     wait
         Whether to wait for other processes that hold units of the group.
     """
@@ -85,9 +89,10 @@ def train_group(
                 members[number] = _Member(unit, folder, note)
             else:
                 report(unit.training.steps)
+                evaluated(len(unit.training.schedule))
         objective = _ready(units[0], workspace)
         for first, part in _resume_points(list(members.values())):
-            _Group(part, first, objective, report, checkpoint_seconds).train()
+            _Group(part, first, objective, report, evaluated, checkpoint_seconds).train()
         failures = {number: member.failure for number, member in members.items()}
     return [failures.get(number) for number in range(len(units))]
 
@@ -168,9 +173,11 @@ class _Group:
         first: int,
         objective: Sequence[Term],
         report: Report,
+        evaluated: Report,
         checkpoint_seconds: float,
     ) -> None:
-        self.members, self.first, self.report = members, first, report
+        self.members, self.first = members, first
+        self.report, self.evaluated = report, evaluated
         self.checkpoint_seconds = checkpoint_seconds
         self.training = members[0].unit.training
         for member in members:
@@ -197,6 +204,7 @@ class _Group:
             states = [member.checkpoints[first] for member in members]
             restore_optimizer(self.optimizer, _joined(states))
             report(first * len(members))
+            evaluated(sum(len(member.rows) for member in members))
         self.losses: list[torch.Tensor] = []  # since they were last checked
         self.saved_at = time.monotonic()
 
@@ -213,6 +221,7 @@ class _Group:
             # A checkpoint is written after its step's evaluation.
             if step in schedule and not 0 < step == self.first:
                 self._evaluate(step)
+                self.evaluated(len(self._running()))
             if not self._running():
                 return
             if step < steps:

@@ -57,7 +57,9 @@ class Trainer(ABC):
         wanted = list({unit.folder(self.workspace).path: unit for unit in units}.values())
         grouped = groups(wanted)
         self.groups += [tuple(u.folder(self.workspace).name for u in group) for group in grouped]
-        progress.begin(title, len(wanted), sum(unit.training.steps for unit in wanted))
+        trainings = [unit.training for unit in wanted]
+        steps = sum(training.steps for training in trainings)
+        progress.begin(title, len(wanted), steps, sum(len(each.schedule) for each in trainings))
         try:
             failures = self.train_groups(grouped, progress, title)
         finally:

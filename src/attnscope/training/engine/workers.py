@@ -27,7 +27,7 @@ from attnscope.errors import AttnscopeError, UnitLocked
 from attnscope.training.engine.grouping import is_vmapped
 from attnscope.training.engine.groups import train_group
 from attnscope.training.engine.trainer import Trainer
-from attnscope.training.loop import train_unit
+from attnscope.training.loop import train_unit, uncounted
 from attnscope.training.memory import memory_errors
 from attnscope.training.progress import Progress
 from attnscope.training.trained_unit import TrainedUnit
@@ -76,7 +76,9 @@ class Workers(Trainer):
         failures, locked = self._train(groups, progress)
         for group in locked:
             progress.note(f"{self.name_of(group)} is being trained by another process; waiting.")
-            outcomes = attempt(group, self.workspace, progress.advance, progress.note, True)
+            outcomes = attempt(
+                group, self.workspace, progress.advance, progress.note, True, progress.evaluated
+            )
             _count_finished(outcomes, progress)
             failures += [message for status, message in outcomes if status != "finished"]
         return failures
@@ -113,7 +115,8 @@ class Workers(Trainer):
 
     def _in_turn(self, work: list[list[Unit]], _: int, progress: Progress) -> Iterator[Ended]:
         for group in work:
-            yield group, attempt(group, self.workspace, progress.advance, progress.note)
+            counts = progress.advance, progress.note, False, progress.evaluated
+            yield group, attempt(group, self.workspace, *counts)
 
     def _in_parallel(
         self, work: list[list[Unit]], jobs: int, progress: Progress
@@ -124,8 +127,12 @@ class Workers(Trainer):
         unfinished = len(work)
         while unfinished:
             status, content, index = self._listen()
-            if status == "steps":
-                progress.advance(content)
+            if status == "counted":
+                steps, evaluations = content
+                if steps:
+                    progress.advance(steps)
+                if evaluations:
+                    progress.evaluated(evaluations)
             elif status == "note":
                 progress.note(content)
             else:
@@ -186,15 +193,18 @@ def attempt(
     report: Callable[[int], None],
     note: Callable[[str], None],
     wait: bool = False,
+    evaluated: Callable[[int], None] = uncounted,
 ) -> list[Outcome]:
     """Train or resume a group, held whole or not at all; return what became of each unit."""
     try:
         with memory_errors(units[0].name):
+            errors: list[AttnscopeError | None] = [None]
             if is_vmapped(units):
-                errors = train_group(units, workspace, report, note, wait=wait)
+                errors = train_group(
+                    units, workspace, report, note, evaluated=evaluated, wait=wait
+                )
             else:
-                train_unit(units[0], workspace, report, note, wait=wait)
-                errors = [None]
+                train_unit(units[0], workspace, report, note, evaluated=evaluated, wait=wait)
     except (AttnscopeError, torch.OutOfMemoryError) as error:
         return [_unfinished(error)] * len(units)
     return [
@@ -249,9 +259,9 @@ def _work(todo: Any, results: Any, workspace: Path) -> None:
     threading.Thread(target=end_with_parent, daemon=True).start()
     while True:
         index, group = todo.get()
-        report = _StepCounter(results)
+        report = _Counter(results)
         try:
-            outcomes = attempt(group, workspace, report, report.note)
+            outcomes = attempt(group, workspace, report, report.note, evaluated=report.evaluated)
         except Exception as error:
             outcomes = [("failed", f"{type(error).__name__}: {error}")] * len(group)
         report.send()
@@ -274,20 +284,24 @@ def end_with_parent() -> None:
     os._exit(1)
 
 
-class _StepCounter:
-    """Counts steps and sends them now and then."""
+class _Counter:
+    """Counts steps and evaluations, and sends them now and then."""
 
     def __init__(self, results: Any) -> None:
-        self.results, self.steps = results, 0
+        self.results, self.steps, self.evaluations = results, 0, 0
 
     def __call__(self, steps: int) -> None:
         self.steps += steps
         if self.steps >= _REPORT_EVERY:
             self.send()
 
+    def evaluated(self, evaluations: int) -> None:
+        self.evaluations += evaluations
+        self.send()
+
     def send(self) -> None:
-        self.results.put(("steps", self.steps, -1))
-        self.steps = 0
+        self.results.put(("counted", (self.steps, self.evaluations), -1))
+        self.steps = self.evaluations = 0
 
     def note(self, sentence: str) -> None:
         self.results.put(("note", sentence, -1))
