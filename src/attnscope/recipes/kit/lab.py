@@ -85,7 +85,7 @@ class Lab:
         demand_memory(placed)
         trained = self.workers.train(placed, self.progress, title)
         self.used.update(dict.fromkeys(unit.folder.name for unit in trained))
-        return _filled(plan, iter(trained))
+        return filled(plan, iter(trained))
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
@@ -121,10 +121,11 @@ def leaves(plan: Plan | Unit) -> Iterator[Unit]:
         yield from leaves(part)
 
 
-def _filled(plan: Any, trained: Iterator[TrainedUnit]) -> Any:
+def filled(plan: Any, trained: Iterator[TrainedUnit]) -> Any:
+    """Return a plan with the next trained unit in the place of each unit."""
     if isinstance(plan, Unit):
         return next(trained)
     if isinstance(plan, Mapping):
-        return {key: _filled(part, trained) for key, part in plan.items()}
-    parts = [_filled(part, trained) for part in plan]
+        return {key: filled(part, trained) for key, part in plan.items()}
+    parts = [filled(part, trained) for part in plan]
     return tuple(parts) if isinstance(plan, tuple) else parts
