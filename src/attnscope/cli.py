@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -18,11 +18,12 @@ from attnscope.clean import CleanStream
 from attnscope.cli_audit import audit, export
 from attnscope.cli_data import data_app, use_data
 from attnscope.cli_demo import demo
-from attnscope.cli_options import Import, Json
+from attnscope.cli_options import Import, Json, read_settings_of
 from attnscope.cli_report import report
+from attnscope.cli_show import RecipeHelp, show
 from attnscope.cli_status import status
 from attnscope.cli_work import work
-from attnscope.errors import AttnscopeError, UsageError, WorkspaceError
+from attnscope.errors import AttnscopeError, WorkspaceError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -36,6 +37,7 @@ app.command()(export)
 app.command()(report)
 app.command()(work)
 app.command()(status)
+app.command()(show)
 app.add_typer(data_app, name="data")
 _debug = False
 
@@ -75,7 +77,7 @@ def list_(as_json: Json = False) -> None:
     CleanConsole().print(recipe_table(entries()))
 
 
-@app.command()
+@app.command(cls=RecipeHelp)
 def run(
     recipe: Annotated[str, typer.Argument(help="As in snell/fig3; or a Python file of your own.")],
     settings: Annotated[
@@ -92,6 +94,9 @@ def run(
     jobs: Annotated[int | None, typer.Option(help="Number of worker processes.")] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of corpora.")] = None,
     out: Annotated[Path, typer.Option(help="The workspace.")] = Path("runs"),
+    budget: Annotated[
+        str | None, typer.Option(help="Time to train, as in 10m: smaller sizes if needed.")
+    ] = None,
     imports: Import = None,
     on: Annotated[
         str, typer.Option(help="Where to train: here, workers, slurm, ray or ray:ADDRESS.")
@@ -113,7 +118,7 @@ def run(
 
     entry = find(recipe)
     use_data(data)
-    given = dict(_setting(text) for text in settings or [])
+    given = read_settings_of(settings)
     from attnscope.recipes.about import about_corpora, only_own
     from attnscope.recipes.running import run as run_recipe
     from attnscope.recipes.verdicts import judge
@@ -131,6 +136,7 @@ def run(
             device=device,  # type: ignore[arg-type]
             jobs=jobs,
             out=out,
+            budget=budget,
             progress=Bars(console) if bars else Lines(sys.stderr),
             on=on,
             workers=workers,
@@ -223,17 +229,7 @@ def _slurm_settings(
 ) -> dict[str, Any]:
     given = {"slurm_partition": partition, "timeout_min": minutes}
     named = {key: value for key, value in given.items() if value is not None}
-    return named | dict(_setting(text) for text in further or [])
-
-
-def _setting(text: str) -> tuple[str, Any]:
-    key, sign, value = text.partition("=")
-    if not sign:
-        raise UsageError(f"{text!r} is not a setting; write key=value, for example seeds=5.")
-    try:
-        return key, json.loads(value)
-    except ValueError:
-        return key, value
+    return named | read_settings_of(further)
 
 
 def main() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from typing import Annotated, Any
 
 import typer
+
+from attnscope.errors import UsageError
 
 
 def import_modules(names: list[str] | None) -> list[str] | None:
@@ -15,6 +18,21 @@ def import_modules(names: list[str] | None) -> list[str] | None:
         for name in names:
             add(name)
     return names
+
+
+def read_settings_of(texts: list[str] | None) -> dict[str, Any]:
+    """Return ``key=value`` arguments as settings."""
+    return dict(_setting(text) for text in texts or [])
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    key, sign, value = text.partition("=")
+    if not sign:
+        raise UsageError(f"{text!r} is not a setting; write key=value, for example seeds=5.")
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

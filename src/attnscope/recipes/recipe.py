@@ -3,7 +3,8 @@
 A module defines ``Config`` (settings with their reasons), ``QUICK`` (a smaller problem on the same
 code path), ``HEADLINE`` (measurements for the terminal; ``SHOWN``, where there is one, says which
 of several ways), ``measure``, ``draw``, and ``CLAIMS``; ``EXAMPLES``, where there is one, says
-which stored examples a report shows (`attnscope.report.examples`).
+which stored examples a report shows (`attnscope.report.examples`), and ``TRAINS = False`` that it
+trains nothing.
 """
 
 from __future__ import annotations

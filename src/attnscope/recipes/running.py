@@ -13,6 +13,7 @@ import torch
 
 from attnscope.errors import UsageError, WorkspaceError
 from attnscope.figures.save import figures_available, save
+from attnscope.recipes.cost.budget import fit_budget
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.naming import demand_free, naming_of
 from attnscope.recipes.placing import Placement
@@ -60,6 +61,7 @@ def run(
     mixed: bool = False,
     slurm: Mapping[str, Any] | None = None,
     imports: Sequence[str] = (),
+    budget: str | None = None,
 ) -> Run:
     """Run or resume a recipe; finished units are reused.
 
@@ -95,6 +97,9 @@ def run(
         Further parameters of Slurm jobs, as `submitit` names them.
     imports
         Modules or files of your own that define kinds, for other processes to import.
+    budget
+        Time to take, as in ``"10m"``: sizes that are not given are made smaller until the run fits
+        (`attnscope.recipes.cost.budget`); ``progress`` notes which.
 
     Returns
     -------
@@ -103,29 +108,30 @@ def run(
     """
     entry = find(recipe)
     module = module_of(entry)
-    given = dict(settings or {}) | ({} if seeds is None else {"seeds": seeds})
-    config = read_settings(module.Config, (dict(module.QUICK) if quick else {}) | given, entry.name)
-    _check_counts(config, entry.name)
-    named = naming_of(config, module.QUICK if quick else None, name)
+    progress = progress or Silent()
+    config = read_config(entry, settings, seeds=seeds, quick=quick)
     workspace = Path(out)
     _check_writable(workspace)
-    if name is not None:
-        where = workspace / place_of(entry.name, named.part, named.variant)
-        demand_free(where, config.model_dump(mode="json"))
     placement = Placement(on, workers, jobs, mixed, slurm or {}, imports)
     place = choose_device(device, elsewhere=placement.place != "here")
     here = choose_device("auto") if place == "cuda" else place
-    cores = os.cpu_count() or 1
-    count = (cores if place == "cpu" else min(cores, _GPU_JOBS)) if jobs is None else jobs
-    if count < 1:
-        raise UsageError(f"--jobs={count}: at least one process is needed.")
+    count = job_count(place, jobs)
+    if budget is not None:
+        given = dict(settings or {}) | ({} if seeds is None else {"seeds": seeds})
+        chosen = fit_budget(module, config, given, budget, here, count, progress)
+        progress.note(chosen.sentence)
+        config = chosen.config
+    named = naming_of(config, module.QUICK if quick else None, name)
+    if name is not None:
+        where = workspace / place_of(entry.name, named.part, named.variant)
+        demand_free(where, config.model_dump(mode="json"))
     started = time.monotonic()
     with (
         usage_errors(entry.name),
         memory_errors(entry.name),
         placement.trainer(workspace, count) as trainer,
     ):
-        lab = Lab(trainer, here, progress or Silent(), trains_on=place)
+        lab = Lab(trainer, here, progress, trains_on=place)
         records = module.measure(config, lab)
     result = Result(
         recipe=entry.name,
@@ -146,6 +152,30 @@ def run(
     result.write(folder)
     figures, notice = draw(folder)
     return Run(entry, result, folder, figures, notice)
+
+
+def read_config(
+    entry: Entry,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    seeds: int | None = None,
+    quick: bool = False,
+) -> Settings:
+    """Return the settings of a run, as `run` takes them."""
+    module = module_of(entry)
+    given = dict(settings or {}) | ({} if seeds is None else {"seeds": seeds})
+    config = read_settings(module.Config, (dict(module.QUICK) if quick else {}) | given, entry.name)
+    _check_counts(config, entry.name)
+    return config
+
+
+def job_count(device: str, jobs: int | None = None) -> int:
+    """Return the number of worker processes: the one asked for, or the default of a device."""
+    cores = os.cpu_count() or 1
+    count = (cores if device == "cpu" else min(cores, _GPU_JOBS)) if jobs is None else jobs
+    if count < 1:
+        raise UsageError(f"--jobs={count}: at least one process is needed.")
+    return count
 
 
 def draw(folder: str | Path) -> tuple[tuple[Path, ...], str | None]:

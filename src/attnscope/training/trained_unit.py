@@ -34,6 +34,8 @@ class TrainedUnit:
         Its files.
     """
 
+    trained = True
+
     def __init__(self, unit: Unit, folder: UnitFolder) -> None:
         self.unit = unit
         self.folder = folder

@@ -69,14 +69,6 @@ def within(subject: Subject, seconds: float) -> Subject:
     return Subject(subject.model, chosen, fewer, subject.seed, notices=notices)
 
 
-def seconds_of(budget: str, name: str = "budget") -> float:
-    """Return a budget or another time such as ``5m`` in seconds; an error calls it ``name``."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", budget.strip())
-    if found is None:
-        raise UsageError(f"{name}={budget!r}: write seconds, minutes or hours, as in 90s, 5m, 1h.")
-    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
-
-
 def config_of(subject: Subject, asked: Sequence[str], model: Any) -> dict[str, Any]:
     """Return the settings of an audit, as its result keeps them."""
     named = Path(model).name if isinstance(model, str | Path) else ""

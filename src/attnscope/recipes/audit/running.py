@@ -35,7 +35,6 @@ from attnscope.recipes.audit.prepare import (
     device_of,
     identity_of,
     notices_of,
-    seconds_of,
     subject_of,
     within,
 )
@@ -43,6 +42,7 @@ from attnscope.recipes.audit.stored import save_scores
 from attnscope.recipes.audit.subject import Subject
 from attnscope.recipes.audit.texts import Texts, read_texts
 from attnscope.recipes.audit.verdict import Audit
+from attnscope.recipes.kit.duration import seconds_of
 from attnscope.runs.atomic import read_json, write_json
 from attnscope.runs.environment import environment
 from attnscope.runs.result import Measurement, Record, Result

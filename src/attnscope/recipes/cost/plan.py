@@ -6,30 +6,31 @@ to the first measurement on one of them.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
-from attnscope.recipes.kit.lab import Lab, leaves
+from attnscope.recipes.kit.lab import Lab, filled, leaves
 from attnscope.recipes.recipe import RecipeModule
 from attnscope.runs.spec import Settings
-from attnscope.runs.unit import UnitFolder
 from attnscope.training.engine.workers import Workers
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
 
 
 class NotTrained(Exception):
-    """A recipe that measures a unit which is only planned."""
+    """A recipe measures a unit that is only planned."""
 
 
 class PlannedUnit(TrainedUnit):
-    """A unit that has settings and nothing else: the first look at its files ends the plan."""
+    """A unit with settings and without files: reading any of them ends the plan."""
 
     trained = False
 
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
+        self._examples = {}
 
     @property
     def folder(self) -> NoReturn:  # type: ignore[override]
@@ -45,21 +46,22 @@ class PlanningLab(Lab):
 
     def train(self, plan: Any, title: str) -> Any:
         """Record units; return them untrained, in the shape in which they were given."""
-        self.units += [
-            unit.model_copy(update={"device": self.device}) for unit in leaves(plan)
-        ]
-        return filled(plan, iter([PlannedUnit(unit) for unit in leaves(plan)]))
+        placed = [unit.model_copy(update={"device": self.device}) for unit in leaves(plan)]
+        self.units += placed
+        return filled(plan, iter([PlannedUnit(unit) for unit in placed]))
 
 
-def planned_units(module: RecipeModule, config: Settings, device: str = "cpu") -> list[Unit]:
+def planned_units(
+    module: RecipeModule, config: Settings, device: Literal["cpu", "cuda"] = "cpu"
+) -> list[Unit]:
     """Return each unit that a recipe trains, once.
 
     Units that depend on measurements of others, as the candidates of ``snell/fig6`` do, are listed
     as far as they are known beforehand.
     """
-    lab = PlanningLab(Workers(Path("planned")), device)  # type: ignore[arg-type]
-    try:
+    if not getattr(module, "TRAINS", True):
+        return []
+    lab = PlanningLab(Workers(Path("planned")), device)
+    with suppress(NotTrained):
         module.measure(config, lab)
-    except NotTrained:
-        pass
-    return list({UnitFolder.of(Path(), unit.name, unit.config()).name: unit for unit in lab.units}.values())
+    return list({unit.folder(Path()).name: unit for unit in lab.units}.values())

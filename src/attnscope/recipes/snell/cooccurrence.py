@@ -103,6 +103,7 @@ QUICK = {
     "reviews": 500,
     "polar_in": 8,
 }
+TRAINS = False
 HEADLINE = ("own_word_largest", "spread_within_sets", "largest_z", "ibm_difference")
 
 

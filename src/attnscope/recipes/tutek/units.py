@@ -269,6 +269,8 @@ class GridPoint:
     @classmethod
     def of(cls, unit: TrainedUnit, source: Corpus, device: str) -> GridPoint:
         """Run a unit, under its own attention, on the examples that choose."""
+        if not unit.trained:  # Where the time of a run is estimated, every weight is as good.
+            return cls(unit, 0.0)
         batch = source.evaluation_batch(unit.unit.training.examples).to(device)
         answers = read_answers([loaded_model(unit, device)], batch)
         return cls(unit, float(answers.metric("f1", usual_average(source.output_words))[0]))

@@ -200,9 +200,7 @@ def attempt(
         with memory_errors(units[0].name):
             errors: list[AttnscopeError | None] = [None]
             if is_vmapped(units):
-                errors = train_group(
-                    units, workspace, report, note, evaluated=evaluated, wait=wait
-                )
+                errors = train_group(units, workspace, report, note, evaluated=evaluated, wait=wait)
             else:
                 train_unit(units[0], workspace, report, note, evaluated=evaluated, wait=wait)
     except (AttnscopeError, torch.OutOfMemoryError) as error:

@@ -1,0 +1,143 @@
+"""The time of a run: units are planned without training, timed once a kind, and multiplied."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from pydantic import Field
+
+from attnscope.data.tasks import PermutationCopy
+from attnscope.errors import UsageError
+from attnscope.models.seq2seq import Seq2SeqSpec
+from attnscope.recipes import find
+from attnscope.recipes.cost import budget as budgets
+from attnscope.recipes.cost.budget import fit_budget
+from attnscope.recipes.cost.plan import planned_units
+from attnscope.recipes.cost.timing import Pace, kind_of, measure_paces, seconds_of_units
+from attnscope.recipes.kit.duration import about
+from attnscope.recipes.kit.settings import RecipeSettings
+from attnscope.recipes.recipe import module_of
+from attnscope.recipes.running import read_config
+from attnscope.recipes.settings_list import settings_of
+from attnscope.training.progress import Silent
+from attnscope.training.unit import Training, Unit
+
+
+class Config(RecipeSettings):
+    """Settings of a recipe that trains one kind of models."""
+
+    seeds: int = Field(5, ge=1)
+    """Models."""
+    steps: int = Field(4000, ge=1)
+    """Steps of each."""
+    hidden: int = Field(64, ge=1)
+    """Their size."""
+    shown: int = 60
+    """Words in the figure."""
+
+
+def measure(config, lab):
+    """Plan models, look at them, and plan one more."""
+    model = Seq2SeqSpec(embedding=config.hidden, hidden=config.hidden)
+    units = [unit_of(model, seed, config.steps) for seed in range(config.seeds)]
+    lab.train({"models": units}, "models")
+    last = lab.train(unit_of(model, 99, config.steps), "one more")
+    return last.log
+
+
+def unit_of(model, seed, steps):
+    training = Training(steps=steps, batch_size=4, evaluate_at=(1,), examples=40)
+    return Unit(source=PermutationCopy(length=5), model=model, training=training, seed=seed)
+
+
+OWN = SimpleNamespace(
+    Config=Config,
+    QUICK={"seeds": 2, "steps": 150, "hidden": 8, "shown": 5},
+    HEADLINE=(),
+    CLAIMS={},
+    measure=measure,
+    draw=lambda result, units: {},
+)
+
+
+def test_units_of_every_stage_are_planned_up_to_the_first_measurement():
+    assert [unit.seed for unit in planned_units(OWN, Config(seeds=3))] == [0, 1, 2, 99]
+    assert planned_units(module_of(find("sunlu/gradient-flow")), Config()) == []
+
+
+def test_recipes_that_choose_between_two_stages_are_planned_to_the_end():
+    entry = find("tutek/table6")
+    units = planned_units(module_of(entry), read_config(entry, quick=True))
+    assert any(getattr(unit.model.encoder, "layers", 1) == 2 for unit in units)
+
+
+def test_units_of_one_kind_differ_in_seeds_steps_and_examples_only():
+    first, *others = planned_units(OWN, Config(seeds=2))
+    assert {kind_of([unit]) for unit in others} == {kind_of([first])}
+    assert kind_of([planned_units(OWN, Config(steps=7))[0]]) == kind_of([first])
+    assert kind_of([planned_units(OWN, Config(hidden=7))[0]]) != kind_of([first])
+
+
+def test_times_are_multiplied_and_shared_by_the_processes():
+    units = planned_units(OWN, Config(seeds=2, steps=10))
+    paces = {kind_of(units[:1]): Pace(1.0, 0.5, 0.25)}
+    each = 1 + 10 * 0.5 + 3 * 40 * 0.25  # evaluated at steps 0, 1 and 10
+    assert seconds_of_units(units, paces, 1) == pytest.approx(3 * each)
+    assert seconds_of_units(units, paces, 2) == pytest.approx(1.5 * each)
+    assert seconds_of_units(units, paces, 100) == pytest.approx(each)
+
+
+def test_a_kind_is_timed_by_real_steps_and_only_once():
+    units = planned_units(OWN, Config(seeds=2, hidden=4))
+    timed = []
+    paces = measure_paces(units, {}, timed.append)
+    assert timed == [1]
+    assert all(pace.step > 0 and pace.example > 0 for pace in paces.values())
+    assert measure_paces(units, paces, pytest.fail) == paces
+
+
+@pytest.fixture
+def fit(monkeypatch):
+    """Fit budgets at a pace of one second a step, with nothing timed."""
+    monkeypatch.setattr(budgets, "measure_paces", lambda units, known: {})
+    monkeypatch.setattr(
+        budgets, "seconds_of_units", lambda units, paces, jobs: sum(u.training.steps for u in units)
+    )
+    return lambda budget, **given: fit_budget(
+        OWN, Config(**given), given, budget, "cpu", 1, Silent()
+    )
+
+
+def test_a_budget_takes_seeds_first_then_steps_and_leaves_models_alone(fit):
+    assert "the full sizes fit" in fit("7h").sentence  # six models of 4,000 seconds: 6.7 hours
+    fewer = fit("4.5h").config
+    assert (fewer.seeds, fewer.steps, fewer.hidden) == (3, 4000, 64)
+    short = fit("1h")
+    assert (short.config.seeds, short.config.hidden, short.config.shown) == (2, 64, 60)
+    assert 150 < short.config.steps <= 1200
+    assert "seeds=2 (not 5)" in short.sentence
+
+
+def test_a_given_setting_stays_and_what_never_fits_is_one_sentence(fit):
+    assert fit("2h", seeds=5).config.seeds == 5
+    with pytest.raises(UsageError, match=r"--budget 60s: at its smallest sizes .* about 8 min"):
+        fit("60s")
+
+
+def test_settings_that_make_a_run_smaller_are_numbers_and_lists_not_data():
+    sizes = {row.name for row in settings_of(module_of(find("tutek/table1"))) if row.size}
+    assert {"seeds", "hidden", "most_steps", "deltas", "permutations"} <= sizes
+    assert not {"corpus", "vectors", "lr"} & sizes
+
+
+def test_durations_are_read_in_two_digits():
+    told = [about(seconds) for seconds in (0.2, 40, 100, 840, 12_600, 180_000)]
+    assert told == [
+        "about 1 s",
+        "about 40 s",
+        "about 2 min",
+        "about 14 min",
+        "about 3.5 h",
+        "about 50 h",
+    ]
