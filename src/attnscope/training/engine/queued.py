@@ -118,6 +118,7 @@ def finished_apart(
             left.append(group)
             continue
         progress.advance(sum(unit.training.steps for unit in group))
+        progress.evaluated(sum(len(unit.training.schedule) for unit in group))
         for unit in group:
             progress.finished(unit.folder(workspace).name)
     return left
