@@ -42,10 +42,11 @@ app.add_typer(data_app, name="data")
 _debug = False
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> bool:
     if wanted:
         print(f"attnscope {__version__}")
         raise typer.Exit
+    return wanted
 
 
 @app.callback()
