@@ -18,6 +18,7 @@ from attnscope.clean import CleanStream
 from attnscope.cli_audit import audit, export
 from attnscope.cli_data import data_app, use_data
 from attnscope.cli_demo import demo
+from attnscope.cli_explain import explain
 from attnscope.cli_options import Import, Json, read_settings_of
 from attnscope.cli_report import report
 from attnscope.cli_show import RecipeHelp, show
@@ -38,6 +39,7 @@ app.command()(report)
 app.command()(work)
 app.command()(status)
 app.command()(show)
+app.command()(explain)
 app.add_typer(data_app, name="data")
 _debug = False
 
@@ -160,6 +162,7 @@ def run(
         print(json.dumps(printed, indent=1))
         return
     from attnscope.recipes.recipe import module_of
+    from attnscope.recipes.registry import measures_of
     from attnscope.runs.result import headline
     from attnscope.terminal import (
         headline_table,
@@ -173,7 +176,8 @@ def run(
     shown = getattr(module, "SHOWN", {})
     names = module.HEADLINE or list(dict.fromkeys(row.name for row in done.result.numbers))
     rows = headline(done.result.numbers, names, shown)
-    console.print(headline_table(rows, f"{entry.name}: {entry.title}", shown))
+    measures = measures_of(entry.name, module)
+    console.print(headline_table(rows, f"{entry.name}: {entry.title}", shown, measures))
     about = about_corpora(done.result)
     print_about(console, about)
     if only_own(done.result):

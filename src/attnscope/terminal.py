@@ -29,6 +29,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from attnscope.claims.symbols import in_words
 from attnscope.claims.wording import number, plain_setting, sentence
 from attnscope.clean import clean
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from attnscope.claims.verdicts import Judged
     from attnscope.recipes.kit.about import About
     from attnscope.recipes.registry import Entry
+    from attnscope.runs.measures import Measures
     from attnscope.runs.result import Measurement, Result
 
 _LINE_EVERY = 30.0  # seconds between two plain lines
@@ -190,14 +192,24 @@ def recipe_table(recipes: Iterable[Entry]) -> Table:
     return table
 
 
-def headline_table(rows: Sequence[Measurement], title: str, hidden: Iterable[str] = ()) -> Table:
+def headline_table(
+    rows: Sequence[Measurement],
+    title: str,
+    hidden: Iterable[str] = (),
+    measures: Measures | None = None,
+) -> Table:
     """Return a recipe's headline measurements as a table for 80 columns.
 
-    ``hidden`` names axes that all rows share.
+    Parameters
+    ----------
+    hidden
+        Axes that all rows share.
+    measures
+        The recipe's measures: names are printed in words, with their symbols.
     """
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     printed = any(row.published is not None for row in rows)
-    table.add_column("measured", no_wrap=True)
+    table.add_column("measured", min_width=20)
     short = all(len(row.dataset) <= 14 for row in rows)
     table.add_column("data set", overflow="fold", no_wrap=short)
     table.add_column("of", overflow="fold")
@@ -205,7 +217,8 @@ def headline_table(rows: Sequence[Measurement], title: str, hidden: Iterable[str
         table.add_column(column, justify="right", no_wrap=True)
     for row in rows:
         interval = "" if row.low is None else f"{number(row.low)} … {number(row.high)}"
-        cells = [row.name, row.dataset, _axes(row, hidden), number(row.value), interval, str(row.n)]
+        name = in_words(row.name, measures or {})
+        cells = [name, row.dataset, _axes(row, hidden), number(row.value), interval, str(row.n)]
         table.add_row(*cells, *([number(row.published)] if printed else []))
     return table
 

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from attnscope.claims.symbols import SCORES, in_letters, measure_words
 from attnscope.report.scenes import Follower, Map, Scene, Shown
-from attnscope.report.symbols import SCORES, in_letters, measure_words
 from attnscope.runs.measures import Measures
 from attnscope.runs.result import Matrix, Result
 

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from attnscope.claims.catalogue import catalogue
+from attnscope.claims.symbols import in_letters, measure_words
 from attnscope.claims.verdicts import Judged
 from attnscope.claims.wording import formatted, number, plain_setting
 from attnscope.errors import UnreadableFile
@@ -18,7 +19,6 @@ from attnscope.recipes.registry import entries, measures_of, notes_on_missing, p
 from attnscope.recipes.verdicts import judge
 from attnscope.report.folders import FoundResult, inside
 from attnscope.report.scenes import cut, packed
-from attnscope.report.symbols import in_letters, measure_words
 from attnscope.runs.files import read_file
 from attnscope.runs.measures import Measures, measure_of
 from attnscope.runs.result import Measurement, Result, headline

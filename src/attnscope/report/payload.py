@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from attnscope import __version__
+from attnscope.claims.glossary import GLOSSARY
+from attnscope.claims.symbols import SCORES, measure_words, score_symbol
 from attnscope.figures.palette import GROUPS, NEUTRAL, SIDES, TRANSLATED, WORDS, score_colours
 from attnscope.recipes.registry import entries
 from attnscope.report.audit_view import audits_json
 from attnscope.report.examples import CHOICES, Choice, ExampleRequest
 from attnscope.report.folders import Contents, find_contents
-from attnscope.report.glossary import GLOSSARY
 from attnscope.report.matrices import matrix_scenes
 from attnscope.report.overview import (
     about_json,
@@ -32,7 +33,6 @@ from attnscope.report.overview import (
 )
 from attnscope.report.planes import planes
 from attnscope.report.scenes import Scene
-from attnscope.report.symbols import SCORES, measure_words, score_symbol
 from attnscope.report.unit_scenes import unit_scenes
 
 MOST_BYTES = 8_500_000

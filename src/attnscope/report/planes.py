@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from attnscope.claims.symbols import measure_words
 from attnscope.claims.wording import number
 from attnscope.report.scenes import cut
-from attnscope.report.symbols import measure_words
 from attnscope.runs.measures import Measures
 from attnscope.runs.result import Plane, Result
 

@@ -73,7 +73,7 @@ class Map:
     ``steps`` are training steps, or None alone for a score that was read after training. ``merge``
     says what becomes of the pieces of a word. ``unit`` is the place of the unit among the scene's,
     or -1 for what belongs to all of them. ``label`` and ``meaning`` are those of a score that
-    `attnscope.report.symbols` does not know.
+    `attnscope.claims.symbols` does not know.
     """
 
     score: str

@@ -34,26 +34,32 @@ class Measure:
         The name as people read it; by default the name with spaces.
     of
         Valid arguments, for a family of names such as ``A(alpha,beta)``, declared as ``A()``.
+    words
+        The name in words, where ``label`` is a symbol or an abbreviation; arguments as in ``says``.
     """
 
     says: str
     axes: tuple[str, ...] = ()
     label: str = ""
     of: tuple[str, ...] = ()
+    words: str = ""
 
 
 Measures = Mapping[str, Measure]
 
 
 def read_measures(path: Path) -> dict[str, Measure]:
-    """Read a table with the columns name, of, axes, label and says; lists are set with spaces."""
+    """Read a table with the columns name, of, axes, label, words and says.
+
+    Lists are set with spaces.
+    """
     with path.open(encoding="utf-8", newline="") as lines:
-        return {
-            row["name"]: Measure(
-                row["says"], tuple(row["axes"].split()), row["label"], tuple(row["of"].split())
-            )
-            for row in csv.DictReader(lines)
-        }
+        return {row["name"]: _measure(row) for row in csv.DictReader(lines)}
+
+
+def _measure(row: dict[str, str]) -> Measure:
+    axes, of = tuple(row["axes"].split()), tuple(row["of"].split())
+    return Measure(row["says"], axes, row["label"], of, row.get("words", ""))
 
 
 def arguments_of(name: str) -> tuple[str, tuple[str, ...]]:

@@ -182,16 +182,16 @@ CLAIMS = {
 
 
 _SYMBOLS = {
-    "A(alpha,beta_uf)": ("A(α, β uniform)", SCORES["uniform_probe"]),
-    "A(beta_uf,beta_px)": ("A(β uniform, β proxy)", SCORES["proxy"]),
-    "A(delta,beta_uf)": ("A(Δ, β uniform)", SCORES["saliency"]),
-    "A(alpha,beta)": ("A(α, β)", SCORES["lexical_probe"]),
-    "A(alpha,delta)": ("A(α, Δ)", SCORES["attention"]),
+    "A(alpha,beta_uf)": ("attention and uniform probe, A(α, β uniform)", SCORES["uniform_probe"]),
+    "A(beta_uf,beta_px)": ("uniform probe and proxy, A(β uniform, β proxy)", SCORES["proxy"]),
+    "A(delta,beta_uf)": ("saliency and uniform probe, A(Δ, β uniform)", SCORES["saliency"]),
+    "A(alpha,beta)": ("attention and lexical probe, A(α, β)", SCORES["lexical_probe"]),
+    "A(alpha,delta)": ("attention and saliency, A(α, Δ)", SCORES["attention"]),
 }
 _CURVES = {
-    "curve(alpha,beta)": ("β(τ)", SCORES["lexical_probe"]),
-    "curve(alpha,beta_uf)": ("β uniform(τ)", SCORES["uniform_probe"]),
-    "curve(alpha,alpha)": ("α(τ)", SCORES["attention"]),
+    "curve(alpha,beta)": ("lexical probe, β(τ)", SCORES["lexical_probe"]),
+    "curve(alpha,beta_uf)": ("uniform probe, β uniform(τ)", SCORES["uniform_probe"]),
+    "curve(alpha,alpha)": ("attention, α(τ)", SCORES["attention"]),
 }
 _PERFORMANCE = {"accuracy": "accuracy (%)", "bleu": "BLEU"}
 _PERCENT = Axis("agreement (%)", domain=(0, 100))
@@ -262,7 +262,7 @@ def _figure2(rows: Sequence[Measurement], performance: str) -> list[alt.LayerCha
     left = Panel(
         x,
         _PERCENT,
-        {"A(α, α̂(τ))": SCORES["attention"]},
+        {"attention of two seeds, A(α, α̂(τ))": SCORES["attention"]},
         title="Attention of another seed",
         labels="none",
         guides=[across, *up],
@@ -277,7 +277,7 @@ def _figure2(rows: Sequence[Measurement], performance: str) -> list[alt.LayerCha
         guides=[*up, Guide([(0, xi.number), (end, xi.number)])],
     )
     return [
-        band(hat, left, x="step", group=lambda row: "A(α, α̂(τ))"),
+        band(hat, left, x="step", group=lambda row: "attention of two seeds, A(α, α̂(τ))"),
         band(reached, right, x="step", group=lambda row: "performance"),
     ]
 
@@ -287,13 +287,13 @@ def _training(rows: Sequence[Measurement]) -> list[alt.LayerChart]:
     x = _steps(_of(rows, "curve(alpha,beta)"))
     agreement = Panel(
         x,
-        Axis("agreement with the final α (%)", domain=(0, 100)),
+        Axis("agreement with the final attention α (%)", domain=(0, 100)),
         dict(_CURVES.values()),
         title="What the final attention agrees with",
     )
     spread = Panel(
         x,
-        Axis("entropy of α / log L", domain=(0, 1)),
+        Axis("entropy of attention α / log L", domain=(0, 1)),
         {"entropy": SCORES["attention"]},
         title="How uniform attention still is",
         labels="none",

@@ -128,12 +128,47 @@ def measure_words(name: str, measures: Measures) -> tuple[str, str]:
     return _call(name), says.format(*words, "")
 
 
+_SHORT_WORDS = {
+    "alpha": "attention",
+    "alpha_fr": "attention over frozen states",
+    "alpha_opt": "optimal attention",
+    "alpha_i": "attention of one seed",
+    "alpha_j": "of another",
+    "beta": "lexical probe",
+    "beta_uf": "uniform probe",
+    "beta_px": "proxy",
+    "beta_log": "logistic weights",
+    "delta": "saliency",
+    "gold": "gold position",
+}
+
+
+def in_words(name: str, measures: Measures) -> str:
+    """Return a name in words, with its symbol: "attention and uniform probe, A(α, βᵘᶠ)"."""
+    measure, (_, arguments) = measure_of(measures, name), arguments_of(name)
+    label, _ = measure_words(name, measures)
+    if measure is None or not measure.words:
+        return label
+    words = [_SHORT_WORDS.get(part, part.replace("_", " ")) for part in arguments]
+    named = measure.words.format(*words, "")
+    return f"{named}, {label}" if measure.label or arguments else named
+
+
 def _call(name: str) -> str:
     """Return ``A(alpha,beta_uf)`` as A(α, βᵘᶠ)."""
     family, arguments = arguments_of(name)
     function = family.removesuffix("()")
     letters = ", ".join(_LETTERS.get(part, part.replace("_", " ")) for part in arguments)
     return f"{_FUNCTIONS.get(function, function.replace('_', ' '))}({letters})"
+
+
+def in_names(text: str) -> str:
+    """Return what a user has read as A(α, βᵘᶠ) as it is stored: ``A(alpha,beta_uf)``."""
+    text = text.replace(" ", "")
+    names = {letter: name for name, letter in _FUNCTIONS.items()}
+    for letter in sorted(names, key=len, reverse=True):
+        text = text.replace(letter, names[letter])
+    return text
 
 
 def in_letters(text: str) -> str:

@@ -1,10 +1,10 @@
 from attnscope.analysis.alignment_terms import TERMS
+from attnscope.claims.symbols import SCORES, in_letters, measure_words, score_symbol
 from attnscope.figures import palette
 from attnscope.recipes import entries
 from attnscope.recipes.recipe import module_of
 from attnscope.recipes.registry import paper_measures
 from attnscope.report.overview import known_measures
-from attnscope.report.symbols import SCORES, in_letters, measure_words, score_symbol
 from attnscope.runs.measures import Measure, measure_of
 from attnscope.scores.score import ScoreRule
 from cases import for_each

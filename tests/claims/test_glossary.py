@@ -3,8 +3,8 @@
 import re
 
 from attnscope.claims.catalogue import catalogue
-from attnscope.report.glossary import GLOSSARY
-from attnscope.report.symbols import in_letters
+from attnscope.claims.glossary import GLOSSARY
+from attnscope.claims.symbols import in_letters
 from cases import for_each
 
 STATEMENTS = {
