@@ -27,6 +27,8 @@ help:
 # One thread per process: the tests and the recipes spread over processes instead.
 test test-cluster test-reliability test-recipes: export OMP_NUM_THREADS := 1
 test test-cluster test-reliability test-recipes: export OPENBLAS_NUM_THREADS := 1
+# Bytecode is kept: the processes that tests start would each compile the package anew.
+test test-cluster test-reliability test-recipes: export PYTHONDONTWRITEBYTECODE :=
 
 demo: $(VENV)/.installed
 	$(BIN)/attnscope run snell/fig3 --quick

@@ -6,17 +6,15 @@ that the import hook is in force before the package is imported.
 
 import sys
 
-import jaxtyping
 import torch
 from hypothesis import settings
+
+import enforced
 
 if "attnscope" in sys.modules:
     raise RuntimeError("attnscope was imported before its types could be enforced")
 
-# With PEP 484's numeric tower, as in mypy: an int is accepted where a float is asked for.
-jaxtyping.install_import_hook(
-    "attnscope", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
-)
+enforced.install("attnscope")
 
 # One thread per process, as in training; it also keeps xdist's workers out of each other's way.
 torch.set_num_threads(1)

@@ -14,6 +14,7 @@ import pytest
 from attnscope.clean import CleanStream, clean
 from attnscope.runs.result import Measurement
 from attnscope.terminal import CleanConsole, headline_table
+from command import Done, attnscope, python
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b31m[red]x[/red][/nope] :smile: \u202edlrow\r\ud800"
 
@@ -41,15 +42,6 @@ def test_stream_prints_what_its_encoding_lacks_as_question_marks():
     assert raw.getvalue() == b"? \\x1b[31m\n"
 
 
-def command(*words: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "attnscope", *words],
-        capture_output=True,
-        env=os.environ | environment,
-        check=False,
-    )
-
-
 @pytest.fixture
 def workspace(tmp_path) -> Path:
     row = {"name": HOSTILE, "dataset": HOSTILE, "value": 1.0, "n": 1}
@@ -74,11 +66,17 @@ def test_commands_print_nothing_that_moves_a_cursor(workspace, tmp_path, encodin
         ["data", "check", HOSTILE.replace("\ud800", "")],
         ["report", str(folder / "nothing")],
     ):
-        done = command(*words, PYTHONIOENCODING=encoding)
-        printed = (done.stdout + done.stderr).decode(encoding)
-        assert "Traceback" not in printed
-        assert all(char.isprintable() or char == "\n" for char in printed), words
-        assert printed.strip()
+        assert_clean(attnscope(*words, encoding=encoding))
+    if encoding == "ascii":
+        environment = {"PYTHONIOENCODING": encoding}
+        assert_clean(python("-m", "attnscope", "claims", str(workspace), **environment))
+
+
+def assert_clean(done: Done) -> None:
+    printed = done.stdout + done.stderr
+    assert "Traceback" not in printed
+    assert all(char.isprintable() or char == "\n" for char in printed), done.args
+    assert printed.strip()
 
 
 def test_output_that_nobody_reads_ends_quietly():

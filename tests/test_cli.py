@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from attnscope.recipes import entries
 from cases import for_each
+from command import answers_without_torch, attnscope, python
 
 TINY = ["length=5", "control_types=7", "hidden=8", "steps=4", "--seeds", "2", "--jobs", "1"]
-
-
-def attnscope(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "attnscope", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"},
-        timeout=300,
-        check=False,
-    )
 
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs")
-    done = attnscope("run", "snell/fig3", *TINY, "--quick", "--out", str(out))
+    run = ["run", "snell/fig3", *TINY, "--quick", "--out", str(out)]
+    done = python("-m", "attnscope", *run)
     assert done.returncode == 0, done.stderr
     (out / "printed.txt").write_text(done.stdout)
     return out
@@ -56,7 +43,6 @@ def test_a_run_ends_with_a_table_the_quick_verdicts_and_the_figure(workspace: Pa
         (["run", "snell/fig3", "steps=many"], "steps='many' is not valid"),
         (["run", "snell/fig3", "control_types=3", "length=5"], "at least as many types"),
         (["run", "snell/fig3", "steps"], "write key=value"),
-        (["run", "snell/fig3", "--device", "tpu"], "valid: auto, cpu, cuda"),
         (["run", "snell/fig3", "--jobs", "0"], "at least one process"),
         (["run", "snell/fig3", "--on", "slrum"], "did you mean 'slurm'?"),
         (["run", "snell/fig3", "--workers", "4"], "belong to --on slurm"),
@@ -72,6 +58,17 @@ def test_an_error_is_one_sentence(arguments: list[str], sentence: str, tmp_path:
     assert sentence in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert "Traceback" not in done.stderr
+
+
+# Where no types are enforced, too: a device is a Literal.
+def test_an_error_is_one_sentence_in_a_process_of_its_own(tmp_path: Path) -> None:
+    run = ["run", "snell/fig3", "--device", "tpu"]
+    done = python("-m", "attnscope", *run, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    (sentence,) = done.stderr.splitlines()
+    assert sentence.startswith("attnscope: ")
+    assert "valid: auto, cpu, cuda" in sentence
 
 
 def test_cuda_without_a_device_is_one_sentence(tmp_path: Path) -> None:
@@ -130,16 +127,8 @@ def test_claims_as_json_has_every_claim_with_the_fields_of_the_design(workspace:
     assert quick == {"snell.permutation-copy", "snell.mixture-copy", "snell.proxy-cannot"}
 
 
-@for_each("arguments", [["--help"], ["list"], ["run", "--help"]])
-def test_help_and_list_answer_without_torch(arguments: list[str]) -> None:
-    check = (
-        "import sys, attnscope.cli as cli\n"
-        f"sys.argv = ['attnscope', *{arguments!r}]\n"
-        "try:\n    cli.main()\nexcept SystemExit:\n    pass\n"
-        "sys.exit(9 if 'torch' in sys.modules else 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", check], capture_output=True, check=False)
-    assert done.returncode == 0
+def test_help_and_list_answer_without_torch() -> None:
+    assert answers_without_torch(["--help"], ["list"], ["run", "--help"])
 
 
 def test_status_counts_the_units_of_a_workspace(workspace: Path) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,7 @@ from attnscope.cli_data import use_data
 from attnscope.data.corpus_writer import write_corpus
 from attnscope.data.known import listing
 from attnscope.errors import AttnscopeError, UsageError
-from cases import for_each
+from command import answers_without_torch, attnscope
 
 ROWS = [(f"a film of number {n}", ("bad", "good")[n % 2]) for n in range(40)]
 
@@ -34,17 +32,6 @@ def printed(*arguments: str) -> str:
     done = CliRunner().invoke(app, ["data", *arguments], catch_exceptions=False)
     assert done.exit_code == 0
     return done.stdout
-
-
-def attnscope(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "attnscope", *arguments],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        timeout=120,
-        check=False,
-    )
 
 
 def test_list_shows_every_corpus_in_words_and_in_json(places: Path):
@@ -119,13 +106,5 @@ def test_the_data_folder_of_a_run_is_that_of_every_process_it_starts(places: Pat
     assert os.environ["ATTNSCOPE_DATA"] == str(places / "other")
 
 
-@for_each("arguments", [["--help"], ["list"], ["check", "--help"]])
-def test_help_and_list_answer_without_torch(arguments: list[str]):
-    code = (
-        "import sys, attnscope.cli as cli\n"
-        f"sys.argv = ['attnscope', 'data', *{arguments!r}]\n"
-        "try:\n    cli.main()\nexcept SystemExit:\n    pass\n"
-        "sys.exit(9 if 'torch' in sys.modules else 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
-    assert done.returncode == 0
+def test_help_and_list_answer_without_torch():
+    assert answers_without_torch(["data", "--help"], ["data", "list"], ["data", "check", "--help"])

@@ -6,9 +6,7 @@ The examples are copied to a folder outside the package and run there, as a user
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,21 +15,10 @@ import pytest
 from attnscope.errors import UsageError
 from attnscope.recipes import add, find
 from cases import for_each
+from command import python
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "extend"
 SCRIPTS = ["own_score", "own_model", "own_term", "own_task", "own_corpus"]
-
-
-def python(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"},
-        timeout=300,
-        check=False,
-    )
 
 
 @pytest.fixture(scope="module")

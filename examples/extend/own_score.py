@@ -39,5 +39,5 @@ if __name__ == "__main__":
         Unit(source=KeywordTask(length=8), model=ClassifierSpec(), training=training, seed=seed)
         for seed in range(2)
     ]
-    for unit in train_units(units, Path("runs"), jobs=2):
+    for unit in train_units(units, Path("runs")):
         print(unit, unit.stored("weighted_norm", step=20))

@@ -54,5 +54,5 @@ if __name__ == "__main__":
     units = [
         Unit(source=Majority(), model=ClassifierSpec(), training=training, seed=s) for s in (0, 1)
     ]
-    for unit in train_units(units, Path("runs"), jobs=2):
+    for unit in train_units(units, Path("runs")):
         print(unit, [round(row["accuracy"], 2) for row in unit.log])

@@ -32,7 +32,7 @@ if __name__ == "__main__":
         for weight in (0.0, 1.0)
         for seed in range(2)
     ]
-    for unit in train_units(units, Path("runs"), jobs=2):
+    for unit in train_units(units, Path("runs")):
         weight = unit.unit.training.objective[1].weight
         largest = unit.stored("attention").values.amax(-1).mean()
         print(f"weight {weight}, seed {unit.unit.seed}: largest attention {largest:.2f}")

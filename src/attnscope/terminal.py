@@ -31,7 +31,7 @@ from rich.text import Text
 
 from attnscope.claims.symbols import in_words
 from attnscope.claims.wording import number, plain_setting, sentence
-from attnscope.clean import clean
+from attnscope.clean import CleanStream, clean
 
 if TYPE_CHECKING:
     from attnscope.claims.verdicts import Judged
@@ -124,7 +124,7 @@ class Bars:
 class Lines:
     """Progress as plain lines, one every 30 seconds, for logs and pipes."""
 
-    def __init__(self, stream: IO[str]) -> None:
+    def __init__(self, stream: IO[str] | CleanStream) -> None:
         self._stream = stream
         self._title = ""
         self._counts = _Counts()
