@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from attnscope.claims.catalogue import catalogue
-from attnscope.recipes import entries
+from attnscope.recipes import entries, running
 from attnscope.recipes.recipe import module_of
 from attnscope.recipes.running import Run, draw, run
 from attnscope.recipes.verdicts import judge
@@ -143,7 +143,9 @@ def headline_measurements_exist(done: Run) -> None:
 def running_again_reuses_every_unit_and_gives_the_same_measurements(done: Run) -> None:
     workspace = done.folder.parents[done.result.place.count("/")]
     before = {path: path.stat().st_mtime_ns for path in workspace.glob("units/*/last.safetensors")}
-    again = tiny(done.entry.name, workspace)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "draw", lambda folder: ((), None))  # the next promise draws again
+        again = tiny(done.entry.name, workspace)
     after = {path: path.stat().st_mtime_ns for path in workspace.glob("units/*/last.safetensors")}
     assert again.result.measurements == done.result.measurements
     assert again.result.pictures == done.result.pictures

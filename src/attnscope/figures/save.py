@@ -42,9 +42,11 @@ def save(chart: Any, folder: Path, name: str) -> list[Path]:
     name : str
         File name without extension.
     """
-    figure, picture = _themed(chart), io.BytesIO()
-    figure.save(picture, format="png", scale_factor=2)
-    contents = {folder / f"{name}.svg": svg(figure), folder / f"{name}.png": picture.getvalue()}
+    import vl_convert
+
+    drawing = svg(chart)
+    picture = vl_convert.svg_to_png(drawing.decode(), scale=2)  # Vega's layout is done once
+    contents = {folder / f"{name}.svg": drawing, folder / f"{name}.png": picture}
     for path, content in contents.items():
         write_bytes(path, content)
     return list(contents)

@@ -130,19 +130,19 @@ def test_recorded_steps_are_the_plain_ones_whatever_the_width_of_a_batch(monkeyp
 def test_recorded_steps_take_their_own_masks(monkeypatch, dropping):
     monkeypatch.setattr(cuda_graphs, "_WARM", 1)
     graphs = PretendedGraphs()
-    assert_alike(graphs, *both(dropping, graphs, 20, source=LABELLED))
+    assert_alike(graphs, *both(dropping, graphs, 12, source=LABELLED))
 
 
 def test_recorded_steps_choose_their_own_words_to_mask(monkeypatch, dropping):
     monkeypatch.setattr(cuda_graphs, "_WARM", 1)
     graphs, spec = PretendedGraphs(), dropping.model_copy(update={"embedding": 4})
-    assert_alike(graphs, *both(spec, graphs, 20, source=LABELLED, terms=MASKED))
+    assert_alike(graphs, *both(spec, graphs, 12, source=LABELLED, terms=MASKED))
 
 
 def test_recorded_steps_of_several_lambda_read_the_batches_of_their_seed(monkeypatch, scales):
     monkeypatch.setattr(cuda_graphs, "_WARM", 1)
     graphs = PretendedGraphs()
-    assert_alike(graphs, *both(scales, graphs, 20, source=LABELLED))
+    assert_alike(graphs, *both(scales, graphs, 12, source=LABELLED))
 
 
 def test_all_graphs_leave_the_gradients_in_one_place(monkeypatch):

@@ -25,12 +25,13 @@ from attnscope.training.loop import train_unit
 from attnscope.training.optimizer import Sgd
 
 TRANSLATOR = Seq2SeqSpec(embedding=5, hidden=4, layers=2, directions=2, embeddings="separate")
+SHORT = OneToOne(shortest=3, longest=6)
 CASES = {
     "translator": (GrammarTranslation(), TRANSLATOR, {"splits": ("val", "train")}),
     "copying": (MixtureCopy(length=4), Seq2SeqSpec(embedding=5, hidden=4), {}),
     "classifier": (GrammarSentiment(), ClassifierSpec(encoder=Recurrent(hidden=3)), {}),
-    "own-words": (OneToOne(), EncoderDecoderSpec(hidden=4, teacher_forcing="off"), {}),
-    "no-site": (OneToOne(), EncoderDecoderSpec(architecture=VED(), hidden=4), {"scores": ()}),
+    "own-words": (SHORT, EncoderDecoderSpec(hidden=4, teacher_forcing="off"), {}),
+    "no-site": (SHORT, EncoderDecoderSpec(architecture=VED(), hidden=4), {"scores": ()}),
 }
 
 
@@ -41,7 +42,8 @@ def evaluated_together(monkeypatch):
 
 @pytest.fixture
 def group(seeds):
-    settings = {"dtype": "float64", "final_scores": (), "optimizer": Sgd(lr=0.5)}
+    steps = {"steps": 4, "evaluate_at": (2,)}
+    settings = steps | {"dtype": "float64", "final_scores": (), "optimizer": Sgd(lr=0.5)}
     scores = {"scores": (Attention(), LexicalProbe(), Saliency())}
     return lambda source, model, **more: seeds((4, 0), model, source, **settings | scores | more)
 
@@ -83,12 +85,13 @@ def test_examples_are_run_in_as_many_parts_as_members_and_memory_ask_for(
     monkeypatch.setattr(group_evaluation, "_GROUP_POSITIONS", 60)
     monkeypatch.setattr(evaluation, "_WIDTH", 64)
     source, model, settings = CASES["translator"]
-    assert_evaluated_alike(group(source, model, **settings), tmp_path)
+    scores = Attention(), LexicalProbe()  # saliency takes a gradient for each output word
+    assert_evaluated_alike(group(source, model, scores=scores, **settings), tmp_path)
 
 
 def test_the_best_weights_are_on_disk_whenever_a_checkpoint_is(group, tmp_path):
     source, model, settings = CASES["copying"]
-    units = group(source, model, **settings)
+    units = group(source, model, steps=8, evaluate_at=(2, 4, 6), **settings)
 
     def report(steps):
         for unit in units:
