@@ -29,9 +29,8 @@ def test_a_run_ends_with_a_table_the_quick_verdicts_and_the_figure(workspace: Pa
     assert "seeds_learned" in printed
     assert "quick, would say:" in printed
     assert "snell.permutation-copy" in printed
-    figure = workspace / "snell/fig3/figures/fig3.svg"
+    (figure,) = workspace.glob("snell/fig3/**/fig3.svg")
     assert str(figure) in printed
-    assert figure.exists()
 
 
 @for_each(
