@@ -220,6 +220,9 @@ def run_tests(tree: Path, tests: list[str], found: Connection) -> None:
     source = str(tree / "src")
     os.environ["PYTHONPATH"] = os.pathsep.join([source, *filter(None, [os.getenv("PYTHONPATH")])])
     os.environ["OMP_NUM_THREADS"] = "1"
+    # Only the mutated module is compiled anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     sys.path.insert(0, source)
     first = FirstFailure()
     pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--tb=no", *tests], plugins=[first])
