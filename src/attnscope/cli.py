@@ -23,6 +23,7 @@ from attnscope.cli_options import Import, Json, read_settings_of
 from attnscope.cli_report import report
 from attnscope.cli_show import RecipeHelp, show
 from attnscope.cli_status import status
+from attnscope.cli_units import units
 from attnscope.cli_work import work
 from attnscope.errors import AttnscopeError, WorkspaceError
 
@@ -39,6 +40,7 @@ app.command()(report)
 app.command()(work)
 app.command()(status)
 app.command()(show)
+app.command()(units)
 app.command()(explain)
 app.add_typer(data_app, name="data")
 _debug = False

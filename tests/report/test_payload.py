@@ -88,7 +88,7 @@ def test_what_attention_is_compared_with_stands_beside_it(value):
         "saliency",
         "proxy",
     }
-    assert [unit["label"] for unit in scene["units"]] == ["seed 0", "seed 1"]
+    assert [unit["label"] for unit in scene["units"]] == ["model, seed 0", "model, seed 1"]
     assert "A(attention,uniform_probe)" in scene["units"][0]["curves"]
     translated = {m["score"] for m in scene_of(value, "grammar-translation")["maps"]}
     assert "ibm_model1" in translated

@@ -33,7 +33,19 @@ def test_the_unit_with_most_scores_comes_first():
 
 
 def test_seeds_alone_are_told_by_their_seeds():
-    assert labels([candidate(0, hidden=4), candidate(1, hidden=4)]) == ["seed 0", "seed 1"]
+    two = labels([candidate(0, hidden=4), candidate(1, hidden=4)])
+    assert two == ["model, seed 0", "model, seed 1"]
+
+
+def test_units_are_named_by_what_they_are():
+    uniform, proxy = candidate(12), candidate(0)
+    uniform.config["training"]["attention"] = {"cross": {"kind": "uniform"}}
+    proxy.config["model"]["kind"] = "proxy"
+    assert labels([candidate(20), uniform, proxy]) == [
+        "model",
+        "model with uniform attention",
+        "bag-of-words proxy",
+    ]
 
 
 def test_as_few_settings_as_tell_units_apart_are_told():
@@ -44,7 +56,7 @@ def test_as_few_settings_as_tell_units_apart_are_told():
     ]
     told = labels(units)
     assert len(set(told)) == 3
-    assert told[0] == "cell gru, hidden 4, seed 0"
+    assert told[0] == "model, cell gru, hidden 4"
     assert not any("layers" in label for label in told)
 
 

@@ -30,6 +30,7 @@ class Pieces:
     """
 
     def __init__(self, model: bytes) -> None:
+        self.model = model
         self._processor: Any = sentencepiece.SentencePieceProcessor(model_proto=model)
         count = self._processor.get_piece_size()
         words = tuple(self._processor.id_to_piece(index) for index in range(count))

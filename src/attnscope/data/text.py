@@ -329,6 +329,11 @@ def _known_words(source: LabelledText) -> Vocabulary:
     return Vocabulary((*SPECIALS, *(word for word in kept if word not in SPECIALS)), UNKNOWN)
 
 
+def pieces_of(source: LabelledText) -> Pieces | None:
+    """Return the SentencePiece model that cuts a source's texts, None where words do."""
+    return _labelled_pieces(source) if piece_count(source.tokens) else None
+
+
 def _labelled_pieces(source: LabelledText) -> Pieces:
     count, selected = piece_count(source.tokens), checked(source, source.tokens)
     assert count is not None

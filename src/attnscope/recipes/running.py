@@ -28,6 +28,7 @@ from attnscope.runs.workspace import workspace_of
 from attnscope.training.accelerator import accelerator
 from attnscope.training.memory import memory_errors
 from attnscope.training.progress import Progress, Silent
+from attnscope.training.trained_unit import TrainedUnit
 
 # One small LSTM leaves a GPU idle. Measured on an H200 with the copying model: 53, 157, 178 and 182
 # steps a second with 1, 4, 8 and 16 processes; under NVIDIA's MPS 59, 216, 423 and 623.
@@ -43,6 +44,12 @@ class Run:
     folder: Path
     figures: tuple[Path, ...]
     notice: str | None = None
+
+    @property
+    def units(self) -> list[TrainedUnit]:
+        """The trained units behind the result, in the order in which they were used."""
+        workspace = workspace_of(self.folder, self.result)
+        return [TrainedUnit.read(workspace / "units" / name) for name in self.result.units]
 
 
 def run(

@@ -140,7 +140,7 @@ def sentence_scene(unit: TrainedUnit, sentences: Sequence[str]) -> list[Scene]:
             scores = [unit.score(rule.kind, sentence) for rule in rules]
         except AttnscopeError:
             continue
-        shown.append(shown_example(unit.unit.source, scores[0].batch, 0, sentence))
+        shown.append(shown_example(unit.source, scores[0].batch, 0, sentence))
         for each, rule, score in zip(maps, rules, scores, strict=True):
             each.values.append([displayed(_unpadded(score)[0], rule)])
     title = f"{unit.unit.source.dataset}: your sentences"

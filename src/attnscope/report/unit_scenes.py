@@ -141,7 +141,7 @@ class _Group:
         )
 
     def _examples(self) -> list[Shown]:
-        source = self.followed[0].unit.source
+        source = self.followed[0].source
         return [
             shown_example(source, self.stored, row, f"example {key}", why)
             for row, key, why in zip(self.rows, self.ids, self.whys, strict=True)

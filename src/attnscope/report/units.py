@@ -99,16 +99,37 @@ def chosen(candidates: Sequence[Candidate]) -> list[Candidate]:
     return [each for each in order if any(each is other for _, other in first)]
 
 
+_HIDDEN = ("seed", "device", "source", "training.scores", "training.final", "training.metrics")
+
+
+def role(config: Mapping[str, Any]) -> str:
+    """Return what a unit's model is: a proxy, a model under fixed attention, or a plain model."""
+    if config["model"]["kind"] == "proxy":
+        return "bag-of-words proxy"
+    rules = [rule["kind"] for rule in config["training"]["attention"].values()]
+    frozen = ["frozen states"] if config["training"].get("frozen") else []
+    parts = [f"{kind} attention" for kind in dict.fromkeys(rules)] + frozen
+    return "model with " + " and ".join(parts) if parts else "model"
+
+
 def labels(candidates: Sequence[Candidate]) -> list[str]:
-    """Return the shortest labels that distinguish units: few of their settings, and the seed."""
-    hidden = ("seed", "device", "source", "training.scores", "training.final", "training.metrics")
+    """Return the shortest labels of units: what they are, few of their settings, and the seed."""
     settings = [
-        {key: value for key, value in flat(each.config) if not key.startswith(hidden)}
+        {key: value for key, value in flat(each.config) if not key.startswith(_HIDDEN)}
         for each in candidates
     ]
+    roles = [role(each.config) for each in candidates]
     seeds = [f"seed {each.config['seed']}" for each in candidates]
-    named = distinguishing(settings, seeds)
-    return [", ".join([*own, seed]) for own, seed in zip(named, seeds, strict=True)]
+    known = [" ".join(pair) for pair in zip(roles, seeds, strict=True)]
+    named = [
+        ", ".join([what, *own])
+        for what, own in zip(roles, distinguishing(settings, known), strict=True)
+    ]
+    alone = {name for name in named if named.count(name) == 1}
+    return [
+        name if name in alone else f"{name}, {seed}"
+        for name, seed in zip(named, seeds, strict=True)
+    ]
 
 
 def distinguishing(settings: Sequence[Mapping[str, Any]], known: Sequence[str]) -> list[list[str]]:

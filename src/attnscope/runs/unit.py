@@ -21,9 +21,16 @@ from attnscope.errors import (
     WorkspaceError,
     suggestion,
 )
-from attnscope.runs.atomic import ASIDE, read_json, read_rows, write_json, write_rows
+from attnscope.runs.atomic import (
+    ASIDE,
+    read_json,
+    read_rows,
+    write_bytes,
+    write_json,
+    write_rows,
+)
 from attnscope.runs.environment import differences
-from attnscope.runs.files import refuse_links, unpacked_chunks
+from attnscope.runs.files import read_file, refuse_links, unpacked_chunks
 from attnscope.runs.lock import Held, locked
 from attnscope.runs.spec import fingerprint
 from attnscope.runs.tensors import Arrays, load_arrays, load_checked, save_arrays
@@ -32,6 +39,7 @@ from attnscope.runs.tensors import Arrays, load_arrays, load_checked, save_array
 # unchanged configuration.
 NUMBERS_VERSION = 3
 _KEPT_CHECKPOINTS = 2
+_WORDS = ("words.json", "pieces.model")  # of units that read text; older ones have none
 _ALWAYS_KEPT = {
     "config.json",
     "environment.json",
@@ -217,6 +225,26 @@ class UnitFolder:
         self._compare(f"scores/{path.name}", digest)
         return arrays
 
+    def save_words(self, words: dict[str, Any], pieces: bytes) -> None:
+        """Keep the unit's vocabulary, and the model that cuts text into pieces, if it has one."""
+        write_json(self._own("words.json"), words)
+        if pieces:
+            write_bytes(self._own("pieces.model"), pieces)
+
+    def load_words(self) -> tuple[dict[str, Any], bytes] | None:
+        """Return what `save_words` kept; None for a unit that was stored without words."""
+        path, model = self._own("words.json"), self._own("pieces.model")
+        if not path.exists():
+            return None
+        words = read_json(path, plain=True)
+        self._compare(path.name, _sha256(path))
+        if not isinstance(words, dict):
+            raise DamagedFile(f"{path} is not the vocabulary of a unit.")
+        if not model.exists():
+            return words, b""
+        self._compare(model.name, _sha256(model))
+        return words, read_file(model)
+
     @property
     def score_steps(self) -> list[int]:
         """The steps whose scores are stored."""
@@ -271,7 +299,7 @@ class UnitFolder:
 
     def _files(self) -> list[Path]:
         """Every file that a finished unit keeps."""
-        names = ("config.json", "environment.json", "log.jsonl", "*.safetensors")
+        names = ("config.json", "environment.json", "log.jsonl", "*.safetensors", *_WORDS)
         self._own("scores")
         found = [file for name in (*names, "scores/*.safetensors") for file in self.path.glob(name)]
         kept = [file for file in found if not file.name.startswith((ASIDE, "checkpoint-"))]

@@ -21,6 +21,7 @@ import torch
 from torch import nn
 
 from attnscope.data.batch import Batch
+from attnscope.data.carried import carried
 from attnscope.data.randomness import generator
 from attnscope.data.source import Source
 from attnscope.errors import DamagedFile, NonFiniteLoss, UsageError, WorkspaceError, suggestion
@@ -124,10 +125,13 @@ class UnitRun:
         return generator("training", self.unit.seed, step)
 
     def begin(self) -> None:
-        """Store the examples whose scores will be stored."""
+        """Store the examples whose scores will be stored, and the words that the unit reads."""
         for split, batch in self.examples.items():
             stored = batch.rows(slice(self.unit.training.stored))
             self.folder.save_scores(score_file(split), example_arrays(stored))
+        words = carried(self.unit.source)
+        if words is not None:
+            self.folder.save_words(words.model_dump(mode="json"), words.model)
 
     def restore(self, step: int, state: Arrays) -> None:
         """Restore a checkpoint, without the optimiser's state."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -10,11 +10,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from attnscope.data.batch import Batch
-from attnscope.data.text import demand_digest
-from attnscope.errors import DamagedFile, UsageError, WorkspaceError, suggestion
+from attnscope.data.carried import CarriedText
+from attnscope.data.known import locate
+from attnscope.data.source import Source
+from attnscope.data.text import Text, demand_digest
+from attnscope.errors import AttnscopeError, DamagedFile, UsageError, WorkspaceError, suggestion
 from attnscope.models.base import AttentionModule
 from attnscope.models.decoding import respond
+from attnscope.models.prediction import Prediction, predict
 from attnscope.runs.unit import UnitFolder
 from attnscope.scores.score import Score, ScoreRule, read_score
 from attnscope.training.evaluation import example_batch, padded_score
@@ -55,6 +61,38 @@ class TrainedUnit:
         return cls(unit, folder)
 
     @cached_property
+    def source(self) -> Source:
+        """The unit's source, with the words that the unit carries: its corpus may be gone.
+
+        A unit that was stored before units carried words reads them from its corpus.
+        """
+        stored = self.folder.load_words()
+        if stored is None:
+            return self._source_of_corpus()
+        words, model = stored
+        try:
+            return CarriedText.model_validate(words | {"model": model})
+        except ValidationError as error:
+            reason = f"{self.folder.path / 'words.json'} is not the vocabulary of a unit"
+            raise DamagedFile(f"{reason} ({error.errors()[0]['msg']}).") from error
+
+    def _source_of_corpus(self) -> Source:
+        source = self.unit.source
+        if isinstance(source, Text):
+            try:
+                locate(source.definition)
+            except AttnscopeError as error:
+                raise UsageError(
+                    f"{self.folder.name} carries no words of its own, as older units do not, and "
+                    f"its corpus is not here: {error}"
+                ) from error
+        return source
+
+    @property
+    def _with_words(self) -> Unit:
+        return self.unit.model_copy(update={"source": self.source})
+
+    @cached_property
     def log(self) -> list[dict[str, Any]]:
         """One row per evaluation: step, loss, accuracy."""
         return self.folder.log
@@ -85,7 +123,7 @@ class TrainedUnit:
             ) from error
 
     def _known_words(self, batch: Batch) -> Batch:
-        source = self.unit.source
+        source = self.source
         pairs = (batch.inputs, source.input_words), (batch.targets, source.output_words)
         for ids, words in pairs:
             if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < len(words):
@@ -110,7 +148,7 @@ class TrainedUnit:
         if name not in arrays:
             names = {key.removesuffix(".mask") for key in arrays}
             raise UsageError(f"{self.folder.name} stores no {name!r}; {suggestion(name, names)}")
-        source, examples = self.unit.source, self.examples_of(split)
+        source, examples = self.source, self.examples_of(split)
         with self._sound(score_file(split, step)):
             score = padded_score(name, arrays, examples)
         return replace(score, input_words=source.input_words, output_words=source.output_words)
@@ -132,12 +170,12 @@ class TrainedUnit:
     @cached_property
     def model(self) -> AttentionModule:
         """The model with the weights of the last step."""
-        return load_model(self.unit, self.folder)
+        return load_model(self._with_words, self.folder)
 
     @cached_property
     def best_model(self) -> AttentionModule:
         """The model with the weights of the best step, as ``training.best_by`` has it."""
-        return load_model(self.unit, self.folder, "best")
+        return load_model(self._with_words, self.folder, "best")
 
     def score(self, rule: ScoreRule | str, examples: Batch | str | None = None) -> Score:
         """Read a score off the model.
@@ -157,7 +195,7 @@ class TrainedUnit:
                 raise UsageError(f"No score {rule!r}; {suggestion(rule, ScoreRule.variants)}")
             rule = ScoreRule.model_validate({"kind": rule})
         model = self.model
-        source = self.unit.source
+        source = self.source
         if isinstance(examples, str):
             attention = self.unit.training.attention
             examples = respond(
@@ -166,6 +204,25 @@ class TrainedUnit:
         batch = self.examples if examples is None else examples
         score = read_score(rule, model, batch, self.unit.training.attention)
         return replace(score, input_words=source.input_words, output_words=source.output_words)
+
+    def predict(self, texts: Sequence[str], best: bool = False) -> list[Prediction]:
+        """Return the model's own output for texts, with its probability.
+
+        Parameters
+        ----------
+        texts
+            As a user writes them; they are cut as the unit's corpus was.
+        best
+            Whether the weights are those of the best step, by default those of the last.
+        """
+        if isinstance(texts, str):
+            raise UsageError("predict takes several texts: give a list.")
+        return predict(
+            self.best_model if best else self.model,
+            self.source,
+            texts,
+            attention=self.unit.training.attention,
+        )
 
 
 def load(unit: str | Path) -> TrainedUnit:
