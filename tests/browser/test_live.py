@@ -9,6 +9,7 @@ import pytest
 from attnscope import view, write_report
 from attnscope.report.page import request_of
 from attnscope.report.serve import serve
+from attnscope.runs.lock import locked
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -31,7 +32,8 @@ def running(workspace, tmp_path):
         shutil.copy(kept, last)
         (unit / "log.jsonl").write_text(log)
 
-    return folder, go_on
+    with locked(unit / "lock", wait=False):
+        yield folder, go_on
 
 
 def test_a_served_page_follows_a_run_in_progress(opened, running):

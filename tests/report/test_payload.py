@@ -1,6 +1,7 @@
 import base64
 import gzip
 import json
+import os
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from attnscope import compare, load
 from attnscope.report.overview import size_of
 from attnscope.report.page import as_data, request_of
 from attnscope.report.payload import payload
+from attnscope.runs.lock import locked
 from attnscope.runs.result import Matrix, Result
 
 DEMO = "grammar-translation-seq2seq-seed0-demo"
@@ -135,9 +137,22 @@ def test_figures_that_do_not_fit_are_counted(trained):
 
 
 def test_a_unit_in_training_is_shown_as_such(workspace):
-    (workspace / "units" / DEMO / "done.json").unlink()
-    scene = scene_of(payload(request_of(workspace)), "grammar-translation")
-    assert [unit["running"] for unit in scene["units"]] == [True]
+    unit = workspace / "units" / DEMO
+    (unit / "done.json").unlink()
+    with locked(unit / "lock", wait=False):
+        (shown,) = scene_of(payload(request_of(workspace)), "grammar-translation")["units"]
+        assert (shown["running"], shown["stopped"]) == (True, False)
+
+
+def test_a_unit_that_was_stopped_is_not_still_training(workspace):
+    unit = workspace / "units" / DEMO
+    (unit / "done.json").unlink()
+    for signed in ("", json.dumps({"host": "elsewhere", "token": "x"})):
+        (unit / "lock").write_text(signed)
+        # A holder that was killed leaves its signature, and touches it no more.
+        os.utime(unit / "lock", (0, 0))
+        (shown,) = scene_of(payload(request_of(workspace)), "grammar-translation")["units"]
+        assert (shown["running"], shown["stopped"]) == (False, True)
 
 
 def test_a_unit_of_another_version_is_left_out_with_a_sentence(workspace):

@@ -197,7 +197,7 @@ def test_data_is_sent_again_only_when_a_file_has_changed(server, workspace):
     assert answer.headers["ETag"] != state
     scenes = json.loads(body)["scenes"]
     assert [
-        u["running"] for s in scenes if s["title"] == "grammar-translation" for u in s["units"]
+        u["stopped"] for s in scenes if s["title"] == "grammar-translation" for u in s["units"]
     ] == [True]
 
 

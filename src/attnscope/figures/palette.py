@@ -8,6 +8,7 @@ References
 .. [1] M. Okabe and K. Ito, "Color Universal Design (CUD)", 2002 (revised 2008).
 """
 
+import colorsys
 from collections.abc import Sequence
 from typing import Final
 
@@ -154,9 +155,25 @@ def group_colours(groups: Sequence[str]) -> dict[str, str]:
     groups : sequence of str
         ``positive`` and ``negative``, or the labels of a corpus of more than two.
     """
-    others = iter((ROLES["control"], ROLES["hard"], SCORES["gold"], ROLES["mixed"]))
     order = sorted(groups, key=lambda name: name != "neutral")
-    return {name: GROUPS.get(name) or next(others, NEUTRAL) for name in order}
+    own = [name for name in order if name not in GROUPS]
+    return {name: GROUPS.get(name) or _label_colour(own.index(name)) for name in order}
+
+
+_LABELS = (
+    *(ROLES["control"], ROLES["hard"], SCORES["gold"], ROLES["mixed"]),
+    *("#CC79A7", "#56B4E9", "#6B1A28", "#8FAF62", "#5A5DF8", "#8A5A00"),
+)
+
+
+def _label_colour(place: int) -> str:
+    """Return a colour that is never a neutral's grey; beyond ten labels hues around the circle."""
+    if place < len(_LABELS):
+        return _LABELS[place]
+    # The golden angle keeps neighbours apart however many there are.
+    hue, light = (0.381966 * place) % 1, (0.35, 0.5)[place % 2]
+    channels = colorsys.hls_to_rgb(hue, light, 0.65)
+    return "#" + "".join(f"{round(255 * channel):02X}" for channel in channels)
 
 
 def luminance(colour: str) -> float:

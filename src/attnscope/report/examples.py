@@ -163,6 +163,20 @@ def _answer(right: float, words: int) -> str:
     return f"{wrong} of {words} output words are wrong" if wrong else "every output word is right"
 
 
+# Pieces of a word, on average: with more, a text has hardly any blanks.
+_MOST_PIECES = 4
+
+
+def _words_of(pieces: list[str]) -> list[int]:
+    """Return the word of each piece; in text without blanks every piece is a word."""
+    groups = word_groups(pieces, SPECIALS)
+    real = [group for group in groups if group >= 0]
+    if len(real) <= _MOST_PIECES * len(set(real)):
+        return groups
+    places = iter(range(len(real)))
+    return [next(places) if group >= 0 else -1 for group in groups]
+
+
 def shown_example(source: Source, batch: Batch, row: int, key: str, why: str = "") -> Shown:
     """Return an example with its words; ids if the vocabulary cannot be read any more."""
     inputs = batch.inputs[row, : int(batch.input_lengths[row])].tolist()
@@ -173,6 +187,6 @@ def shown_example(source: Source, batch: Batch, row: int, key: str, why: str = "
         words, outputs = ([f"#{index}" for index in side] for side in (inputs, targets))
     groups: tuple[list[int] | None, list[int] | None] = (None, None)
     if any(word.startswith(WORD_START) for word in words):
-        groups = word_groups(words, SPECIALS), word_groups(outputs, SPECIALS)
+        groups = _words_of(words), _words_of(outputs)
     gold = batch.gold[row, : len(targets)].tolist()
     return Shown(key, words, outputs, *groups, gold, why)

@@ -93,6 +93,7 @@ class Follower:
     name: str
     label: str
     running: bool = False
+    stopped: bool = False
     curves: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
     labels: dict[str, float] = field(default_factory=dict)
 
@@ -134,6 +135,7 @@ class Scene:
                     "name": cut(unit.name),
                     "label": cut(unit.label),
                     "running": unit.running,
+                    "stopped": unit.stopped,
                     "curves": unit.curves,
                 }
                 for unit in self.units

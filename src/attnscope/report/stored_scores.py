@@ -1,18 +1,19 @@
-"""Stored scores of a unit's first examples, each file read once.
+"""Stored scores of some of a unit's examples, each file read once.
 
 A unit on text stores thousands of examples at every step; a report shows a few and compares some
-hundreds, so only these are unpacked.
+hundreds, evenly chosen, so only these are unpacked.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from jaxtyping import Float
 
 from attnscope.analysis.comparison import per_word
-from attnscope.data.batch import Batch
 from attnscope.errors import AttnscopeError
 from attnscope.runs.tensors import Arrays
 from attnscope.scores.score import Score
@@ -20,13 +21,13 @@ from attnscope.training.evaluation import padded_score, right_share
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import score_file
 
-COMPARED = 200
-"""Examples of which agreement is computed."""
+COMPARED = 500
+"""Examples of which agreement is computed, evenly chosen where more are stored."""
 
 
 @dataclass(frozen=True)
 class StoredAttention:
-    """Attention of a unit's first stored examples at both ends of training.
+    """Attention of some of a unit's stored examples at both ends of training.
 
     Attributes
     ----------
@@ -42,20 +43,20 @@ class StoredAttention:
 
 
 class StoredScores:
-    """Scores of a unit's first examples.
+    """Scores of some of a unit's examples.
 
     Parameters
     ----------
     unit
         Finished or in training.
-    count
-        How many examples, at most.
+    rows
+        Places of the examples among the stored ones, in ascending order.
     """
 
-    def __init__(self, unit: TrainedUnit, count: int) -> None:
-        self._unit = unit
+    def __init__(self, unit: TrainedUnit, rows: Sequence[int]) -> None:
+        self._unit, self._rows = unit, np.asarray(rows, np.int64)
         self._all = unit.examples
-        self._first = self._all.rows(slice(count)).trimmed()
+        self._chosen = self._all.rows(torch.from_numpy(self._rows)).trimmed()
         self._kept: dict[int | str, dict[str, Score]] = {}
 
     def score(self, name: str, step: int | str) -> Score | None:
@@ -76,17 +77,36 @@ class StoredScores:
         except AttnscopeError:
             return {}
         names = [name for name in arrays if f"{name}.mask" in arrays]
+        return {name: padded_score(name, self._part(name, arrays), self._chosen) for name in names}
+
+    def _part(self, name: str, arrays: Arrays) -> Arrays:
+        """Return the part of a score's flat arrays that belongs to the chosen examples."""
+        lengths = self._all.input_lengths.numpy().astype(np.int64)
+        marks, values = arrays[f"{name}.mask"], arrays[name]
+        starts = np.r_[0, lengths.cumsum()]
+        spoken_of = np.add.reduceat(marks.astype(np.int64), starts[:-1])
+        ends = np.r_[0, (spoken_of * self._all.target_lengths.numpy()).cumsum()]
         return {
-            name: padded_score(name, _prefix(name, arrays, self._first), self._first)
-            for name in names
+            name: _segments(values, ends, self._rows),
+            f"{name}.mask": _segments(marks, starts, self._rows),
         }
+
+
+def _segments(flat: np.ndarray, ends: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    return np.concatenate([flat[ends[row] : ends[row + 1]] for row in rows.tolist()])
+
+
+def compared_rows(count: int) -> list[int]:
+    """Return the places of the examples that are compared: all, or evenly chosen ones."""
+    places = np.linspace(0, count - 1, min(count, COMPARED)).round().astype(int)
+    return sorted(set(places.tolist()))
 
 
 def stored_attention(unit: TrainedUnit) -> StoredAttention | None:
     """Return what a recipe chooses examples by, or None if no attention is stored."""
     steps = unit.folder.score_steps
-    first = StoredScores(unit, COMPARED)
-    before, after = (first.score("attention", step) for step in (steps[0], steps[-1]))
+    some = StoredScores(unit, compared_rows(len(unit.examples)))
+    before, after = (some.score("attention", step) for step in (steps[0], steps[-1]))
     if before is None or after is None:
         return None
     return StoredAttention(before, after, _right(unit, after))
@@ -101,21 +121,13 @@ def _right(unit: TrainedUnit, score: Score) -> np.ndarray | None:
         return None
 
 
-def _prefix(name: str, arrays: Arrays, batch: Batch) -> Arrays:
-    """Return the part of a score's flat arrays that belongs to the first examples."""
-    lengths = batch.input_lengths.numpy()
-    mask = arrays[f"{name}.mask"][: lengths.sum()]
-    spoken_of = np.add.reduceat(mask.astype(np.int64), np.r_[0, lengths.cumsum()[:-1]])
-    count = int((spoken_of * batch.target_lengths.numpy()).sum())
-    return {name: arrays[name][:count], f"{name}.mask": mask}
-
-
-def agreement(attention: Score, other: Score | None) -> float | None:
-    """Return the top-share agreement of the first examples in percent."""
+def agreement(attention: Score, other: Score | None, ids: Sequence[int]) -> float | None:
+    """Return the top-share agreement of the examples of some ids in percent."""
     if other is None:
         return None
-    count = min(len(attention.batch), len(other.batch), COMPARED)
-    first, second = (_first(score, count) for score in (attention, other))
+    first, second = (_of_ids(score, ids) for score in (attention, other))
+    if first is None or second is None:
+        return None
     if not first.batch.ids.equal(second.batch.ids) or first.values.shape != second.values.shape:
         return None
     words = per_word(first, second)
@@ -123,9 +135,12 @@ def agreement(attention: Score, other: Score | None) -> float | None:
     return round(100 * float(words[real].mean()), 2) if real.any() else None
 
 
-def _first(score: Score, count: int) -> Score:
-    batch = score.batch.rows(slice(count)).trimmed()
+def _of_ids(score: Score, ids: Sequence[int]) -> Score | None:
+    """Return a score of the examples of some ids; None where one of them is missing."""
+    places = {int(key): row for row, key in enumerate(score.batch.ids.tolist())}
+    if not all(key in places for key in ids):
+        return None
+    rows = torch.tensor([places[key] for key in ids])
+    batch = score.batch.rows(rows).trimmed()
     out, inp = batch.targets.shape[1], batch.inputs.shape[1]
-    return Score(
-        score.name, score.values[:count, :out, :inp], score.input_mask[:count, :inp], batch
-    )
+    return Score(score.name, score.values[rows, :out, :inp], score.input_mask[rows, :inp], batch)

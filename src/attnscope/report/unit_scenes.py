@@ -20,8 +20,9 @@ from attnscope.errors import AttnscopeError
 from attnscope.report.examples import ExampleRequest, chosen_examples, shown_example
 from attnscope.report.own_sentences import displayed, extra_maps, sentence_scene
 from attnscope.report.scenes import Follower, Map, Scene, Shown
-from attnscope.report.stored_scores import COMPARED, StoredScores, agreement
+from attnscope.report.stored_scores import StoredScores, agreement, compared_rows
 from attnscope.report.units import Candidate, chosen, distinguishing, flat, labels, read_candidate
+from attnscope.runs.lock import LEASE_SECONDS, holder_of
 from attnscope.runs.spec import fingerprint
 from attnscope.scores.score import Score
 from attnscope.scores.subwords import RULE_OF_SCORE
@@ -101,9 +102,12 @@ class _Group:
         chosen = chosen_examples(self.followed[0], [each.path for each in followed], request)
         self.rows, self.whys, self.chosen_by = chosen.rows, chosen.whys, chosen.recipe
         self.ids = [int(self.stored.ids[row]) for row in self.rows]
-        count = max(COMPARED, *self.rows) + 1
+        compared = compared_rows(len(self.stored))
+        self.compared = [int(self.stored.ids[row]) for row in compared]
+        read = sorted({*compared, *self.rows})
         self.read_of = {
-            unit.folder.name: StoredScores(unit, count) for unit in (*self.followed, *self.uniform)
+            unit.folder.name: StoredScores(unit, _within(unit, read))
+            for unit in (*self.followed, *self.uniform)
         }
 
     def scenes(self) -> list[Scene]:
@@ -115,7 +119,7 @@ class _Group:
             note=self._note(),
             examples=self._examples(),
             units=[
-                Follower(unit.folder.name, label, not (unit.folder.path / "done.json").exists())
+                Follower(unit.folder.name, label, *_progress(unit.folder.path))
                 for unit, label in zip(self.followed, labels(self.candidates), strict=True)
             ],
             maps=[],
@@ -136,6 +140,10 @@ class _Group:
         kind = {"val": "held-out", "train": "training"}.get(split, split)
         note = f"{len(self.rows)} of {len(self.stored)} stored {kind} examples"
         note += f", chosen by {self.chosen_by}" if self.chosen_by else ""
+        every = len(self.compared) == len(self.stored)
+        note += (
+            f"; agreement is that of {'all' if every else f'{len(self.compared)} evenly chosen'}"
+        )
         return note + (
             f"; {self.left_out} more units on this source are not shown." if self.left_out else "."
         )
@@ -225,7 +233,7 @@ class _Group:
                 continue
             now = [(name, stored.score(name, step)) for name in others]
             for name, other in (*now, *fixed):
-                value = agreement(attention, other)
+                value = agreement(attention, other, self.compared)
                 if value is not None:
                     pairs.setdefault(f"A(attention,{name})", []).append((step, value))
         return {name: rows for name, rows in (curves | pairs).items() if rows}
@@ -239,9 +247,23 @@ class _Group:
         return scenes
 
 
+def _within(unit: TrainedUnit, rows: Sequence[int]) -> list[int]:
+    """Return the places that a unit has: another one may store fewer examples."""
+    return [row for row in rows if row < len(unit.examples)]
+
+
 def any_value(row: Iterable[np.ndarray | None]) -> bool:
     """Return whether there is anything to show."""
     return any(values is not None for values in row)
+
+
+def _progress(folder: Path) -> tuple[bool, bool]:
+    """Return whether a unit is in training, and whether it was stopped before its end."""
+    if (folder / "done.json").exists():
+        return False, False
+    holder = holder_of(folder / "lock")
+    running = holder is not None and holder["idle"] < LEASE_SECONDS
+    return running, not running
 
 
 def _thinned(steps: Sequence[int]) -> list[int]:

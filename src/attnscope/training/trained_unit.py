@@ -197,10 +197,10 @@ class TrainedUnit:
         model = self.model
         source = self.source
         if isinstance(examples, str):
-            attention = self.unit.training.attention
-            examples = respond(
-                model, source.encode(examples), source.boundaries, attention=attention
-            )
+            attention, ids = self.unit.training.attention, source.encode(examples)
+            if len(ids) <= len(source.encode("")):
+                raise UsageError(f"There is no word in the sentence {examples!r}.")
+            examples = respond(model, ids, source.boundaries, attention=attention)
         batch = self.examples if examples is None else examples
         score = read_score(rule, model, batch, self.unit.training.attention)
         return replace(score, input_words=source.input_words, output_words=source.output_words)

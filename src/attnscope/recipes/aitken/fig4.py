@@ -1,4 +1,4 @@
-"""Figure 4: AED and AO that translate English to French, word by word (§4, §4.1).
+"""Figure 4: AED and AO that translate word by word, in the paper English to French (§4, §4.1).
 
 Attention is nearly diagonal, but no term of the alignment dominates: words are offset differently
 from sentence to sentence, so that time alone does not determine where to look, least of all late
@@ -104,7 +104,7 @@ def measure(config: TranslationConfig, lab: Lab) -> Records:
         rows += dictionary_rows(sheet, networks, config)
         first = group.sheet([networks[0].seed])
         rows += first.over_seeds([components.explained(networks[0])])
-        rows += shown(group, networks[0], config.sentence)
+        rows += shown(group, networks[0], config.example)
     return rows
 
 
@@ -137,7 +137,8 @@ def dictionary_rows(
     # All networks read the same sentences.
     seen = networks[0].states.encoder.seen
     read = torch.tensor([word for word in inputs if word < len(seen) and seen[word]])
-    asked = dictionary.asked_pairs(source, config.dictionary, read.tolist())
+    wanted = config.asked
+    asked = dictionary.asked_pairs(source, wanted, read.tolist())
     outputs += [output for output in asked if output not in outputs]
     words, found, tables = source.output_words.words, [], []
     for network in networks:
@@ -147,7 +148,7 @@ def dictionary_rows(
             number("readout_aligns", output=words[output]): value
             for output, value in zip(asked, right, strict=True)
         }
-        if len(asked) == len(config.dictionary):
+        if asked and len(asked) == len(wanted):
             numbers[number("dictionary")] = sum(right) / len(right)
         found.append(numbers)
         tables.append(effects[outputs])

@@ -15,9 +15,10 @@ from pydantic import BeforeValidator, Field
 from torch import Tensor
 
 from attnscope.analysis.network import Network, analysed
-from attnscope.data.batch import Batch
+from attnscope.data.batch import Batch, Example
 from attnscope.data.corpus import Corpus
 from attnscope.data.parallel_words import open_words
+from attnscope.data.tokens import SPECIALS
 from attnscope.errors import UsageError
 from attnscope.models.architectures import AED, AOWithRoom, Architecture
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
@@ -39,6 +40,7 @@ from attnscope.training.optimizer import Adam
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every
 
+_SHOWN = 11  # tokens of the figure's example, the end among them
 _EVALUATED = 2000  # steps from one evaluation to the next
 
 
@@ -88,9 +90,11 @@ class TranslationConfig(RecipeSettings):
     common: int = Field(20, ge=2)
     """Most common words that readouts are compared with."""
     dictionary: Pairs = Field((("la", "the"), ("le", "the"), ("les", "the")), min_length=1)
-    """Output words, each with the input word that it translates, as in la:the."""
+    """Output words, each with the input word that it translates, as in la=the,le=the; of another
+    corpus than the default one none are asked for unless they are given."""
     sentence: str = "the old woman gave her little dog to the young man ."
-    """Example of the figure, our own."""
+    """Example of the figure, our own; of another corpus than the default one its first held-out
+    sentence of ten words or fewer, unless one is given."""
 
     @property
     def in_part(self) -> tuple[str, ...]:
@@ -104,9 +108,35 @@ class TranslationConfig(RecipeSettings):
         return "" if self.corpus == default else corpus_label(self.corpus)
 
     @property
+    def asked(self) -> tuple[tuple[str, str], ...]:
+        """The dictionary; the default one is French, and not asked of another corpus."""
+        return () if self._foreign("dictionary") else self.dictionary
+
+    @property
+    def example(self) -> str:
+        """The sentence of the figure; of another corpus its own."""
+        if not self._foreign("sentence"):
+            return self.sentence
+        source = self.source
+        examples = source.validation_examples
+        short = [each for each in examples if len(each.inputs) <= _SHOWN]
+        return _words_of(source, (short or list(examples))[0])
+
+    def _foreign(self, name: str) -> bool:
+        """Return whether a setting is the default one while the corpus is another."""
+        fields = type(self).model_fields
+        default = getattr(self, name) == fields[name].default
+        return default and self.corpus != fields["corpus"].default
+
+    @property
     def source(self) -> Corpus:
         """The corpus."""
         return open_words(self.corpus, types=self.types, longest=self.longest)
+
+
+def _words_of(source: Corpus, example: Example) -> str:
+    words = source.input_words.decode(int(index) for index in example.inputs)
+    return " ".join(word for word in words if word not in SPECIALS)
 
 
 def translator(

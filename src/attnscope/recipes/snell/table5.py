@@ -183,11 +183,12 @@ def contextual(
         level = mean_agreement(highest(table.pair(pair, way, metric))[1])
         at = contextualised(level, hat, reached, star)
         xi = point(star) if at.step is None else mean_interval(at.performance, rng=rng())
-        tau = {"tau0": "never exceeded" if at.step is None else at.step}
+        tau = {"tau0": "never exceeded" if at.step is None else at.step, "of": _seeds(seeds)}
         variant = printed | {"agreement": metric}
         rows.append(sheet.row(f"xi({pair})", xi, axes, seeds=seeds, found=tau, variant=variant))
     # Other people's BLEU compares only with the same signature.
-    signed = {"signature": Bleu().signature()} if performance == "bleu" else {}
+    signed = {"of": _seeds([reference.unit.seed])}
+    signed |= {"signature": Bleu().signature()} if performance == "bleu" else {}
     rows.append(sheet.point("xi_star", star, axes, found=signed, variant=printed))
     majority = 100 * _majority(table) if performance == "accuracy" else 0.0
     floor = max(float(np.mean(reached[steps[0]])), majority)
@@ -199,6 +200,11 @@ def contextual(
         rows.append(sheet.curve("hat_agreement", "step", agreement, axes))
         rows.append(sheet.curve("hat_performance", "step", performed, axes))
     return rows
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    """Return seeds in words: ξ is of others than ξ*, so that it may be the larger one."""
+    return f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
 
 
 def curves(table: AgreementTable, way: Procedure) -> list[Record]:

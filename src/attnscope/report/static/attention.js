@@ -110,7 +110,7 @@ export class AttentionView {
     this.sceneSelect.replaceChildren(...this.data.scenes.map((each, index) => option(index, short(each.title, 60))));
     this.sceneSelect.value = String(this.state.scene);
     this.unitSelect.replaceChildren(
-      ...scene.units.map((unit, index) => option(index, short(unit.label, 50) + (unit.running ? " (training)" : ""))),
+      ...scene.units.map((unit, index) => option(index, short(unit.label, 50) + (unit.running ? " (training)" : unit.stopped ? " (stopped)" : ""))),
       ...(scene.units.length > 1 ? [option(ALL, "all side by side")] : []),
     );
     this.exampleSelect.replaceChildren(...scene.examples.map((example, index) => option(index, short(`${example.key}: ${inputsOf(example)}`, 60))));

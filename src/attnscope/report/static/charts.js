@@ -100,7 +100,7 @@ function named(text) {
 // Points with a label, a group and two coordinates; those that are searched for are named.
 export function pointSpec(plane, colours) {
   const rows = plane.points.map(([label, group, x, y], index) => ({ label: named(short(label, 40)), group: named(String(group)), x, y, index }));
-  const tints = ["#0072B2", "#DC3A12", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B1A28", "#8FAF62", "#5A5DF8", "#5F5F63"];
+  const tints = ["#0072B2", "#DC3A12", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B1A28", "#8FAF62", "#5A5DF8", "#8A5A00"];
   const labels = [...new Set(rows.map((row) => row.label))];
   const groups = [...new Set(rows.map((row) => row.group))];
   const byLabel = !plane.path && groups.length > 0 && labels.length <= 12;

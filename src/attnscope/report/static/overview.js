@@ -65,7 +65,9 @@ function marked(text) {
 function summary(data, measured) {
   const count = (verdict) => measured.filter((claim) => claim.verdict === verdict).length;
   const recipes = new Set(data.runs.map((run) => run.recipe)).size;
-  const running = data.scenes.flatMap((scene) => scene.units).filter((unit) => unit.running).length;
+  const units = data.scenes.flatMap((scene) => scene.units);
+  const running = units.filter((unit) => unit.running).length;
+  const stopped = units.filter((unit) => unit.stopped).length;
   return el(
     "div",
     { className: "lead" },
@@ -76,6 +78,7 @@ function summary(data, measured) {
       ["holds", "fails", "undecided"].map((verdict, index) => [index ? ", " : "", chip(verdict, `${number(count(verdict))} ${verdict === "undecided" ? verdict : verdict.replace(/s$/, "")}`)]),
       measured.some((claim) => claim.quick) ? ` (${number(measured.filter((claim) => claim.quick).length)} from quick runs, which never decide)` : "",
       running ? `. ${plural(running, "unit")} of those shown ${running === 1 ? "is" : "are"} still training` : "",
+      stopped ? `. ${plural(stopped, "unit")} of those shown stopped before the end; the same command resumes ${stopped === 1 ? "it" : "them"}` : "",
       ".",
     ),
     el("p", { className: "faint" }, "From ", data.folders.map((folder, index) => [index ? ", " : "", el("code", {}, word(folder, 80))]), "."),
