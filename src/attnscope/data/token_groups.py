@@ -177,8 +177,8 @@ def nearest_rule(
     return NearestRule(rule, tuple(rule.members(counts).sum(0).tolist()))
 
 
-LEAST_MEMBERS = 10
-"""Words of each group that `wider_rule` looks for."""
+# Words of each group that `wider_rule` looks for, in turn.
+_LEAST_MEMBERS = (10, 3, 1)
 _WIDER = {
     "polar": (0.4, 0.3, 0.2, 0.1, 0.0, -0.2, -0.4, -0.6, -0.8, -0.9, -0.95),
     "minimum": (3, 2, 1, 0),
@@ -187,12 +187,21 @@ _WIDER = {
 }
 
 
-def wider_rule(rule: GroupRule, counts: Counts, least: int = LEAST_MEMBERS) -> GroupRule | None:
-    """Return the rule nearest to a given one whose groups all have some words.
+def wider_rule(rule: GroupRule, counts: Counts) -> NearestRule | None:
+    """Return the rule nearest to a given one whose groups all have some words, and their sizes.
 
-    Thresholds of labels are lowered before counts, and shares of neutral words before their number
-    of occurrences; None if no rule gives every group as many words.
+    Ten words a group are looked for, then three, then one. Thresholds of labels are lowered before
+    counts, and shares of neutral words before their number of occurrences; None if no rule gives
+    every group a word.
     """
+    for least in _LEAST_MEMBERS:
+        found = _wider(rule, counts, least)
+        if found is not None:
+            return NearestRule(found, tuple(found.members(counts).sum(0).tolist()))
+    return None
+
+
+def _wider(rule: GroupRule, counts: Counts, least: int) -> GroupRule | None:
     for first, second, columns in (
         ("minimum", "polar", slice(0, -1)),
         ("difference", "neutral", slice(-1, None)),

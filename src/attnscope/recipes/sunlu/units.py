@@ -22,7 +22,6 @@ from attnscope.claims.pool import Pool
 from attnscope.claims.table import Cells, Claim, Needs, Part, corpus_deviations, least
 from attnscope.data.corpus import Corpus
 from attnscope.data.token_groups import (
-    LEAST_MEMBERS,
     Grouped,
     GroupRule,
     corpus_counts,
@@ -293,10 +292,11 @@ def _empty(source: Corpus, rule: GroupRule, empty: Sequence[str]) -> str:
         return f"{found}: the corpus has too few words that tell its labels apart."
     changes = [
         f"group_{key}={value:g}"
-        for key, value in wider.model_dump().items()
+        for key, value in wider.rule.model_dump().items()
         if value != getattr(rule, key)
     ]
-    return f"{found}; {' '.join(changes)} gives every group {LEAST_MEMBERS} words or more."
+    fewest = f"{min(wider.sizes)} word{'s' * (min(wider.sizes) > 1)}"
+    return f"{found}; {' '.join(changes)} gives every group {fewest} or more."
 
 
 def sheet_of(
