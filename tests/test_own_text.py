@@ -35,6 +35,7 @@ from attnscope.runs.result import Result, place_of
 from attnscope.runs.spec import Settings
 from attnscope.runs.workspace import read_results
 from attnscope.training.engine.workers import Workers
+from attnscope.training.progress import Silent
 from cases import for_each
 
 NEUTRAL = ("film", "plot", "scene", "actor", "camera", "music", "story", "town")
@@ -116,7 +117,7 @@ class Journey:
     warned: list[str]
 
 
-class Notes:
+class Notes(Silent):
     """Progress that keeps its notes."""
 
     def __init__(self) -> None:
@@ -124,11 +125,6 @@ class Notes:
 
     def note(self, sentence: str) -> None:
         self.said.append(sentence)
-
-    def begin(self, title: str, units: int, steps: int) -> None: ...
-    def advance(self, steps: int) -> None: ...
-    def finished(self, unit: str) -> None: ...
-    def end(self) -> None: ...
 
 
 @pytest.fixture(scope="module")

@@ -104,9 +104,9 @@ class _Group:
         self.ids = [int(self.stored.ids[row]) for row in self.rows]
         compared = compared_rows(len(self.stored))
         self.compared = [int(self.stored.ids[row]) for row in compared]
-        read = sorted({*compared, *self.rows})
+        every = sorted({*compared, *self.rows})
         self.read_of = {
-            unit.folder.name: StoredScores(unit, _within(unit, read))
+            unit.folder.name: StoredScores(unit, _within(unit, every))
             for unit in (*self.followed, *self.uniform)
         }
 
