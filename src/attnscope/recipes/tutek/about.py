@@ -34,8 +34,8 @@ def about_fragility(numbers: CorpusNumbers) -> About:
         (*numbers.warnings, *accuracy_warnings(numbers, accuracy)),
         (
             accuracy_sentence(numbers, accuracy),
-            f"Its F1 of {shown(f1.number)} % {_change(uniform)} when attention is made uniform"
-            f"{ends(uniform)}, and {_change(permuted)} when it is shuffled{ends(permuted)}.",
+            f"Its F1 of {shown(f1.number)} % {_change(uniform)} when attention is made uniform, "
+            f"and {_change(permuted)} when it is shuffled.",
             *_others(numbers),
         ),
         (_meaning(uniform),),
@@ -47,8 +47,16 @@ def about_fragility(numbers: CorpusNumbers) -> About:
 
 
 def _change(row: Measurement) -> str:
-    word = "falls by" if row.number <= 0 else "rises by"
-    return f"{word} {shown(abs(row.number))} points"
+    if row.number > 0:
+        return f"rises by {shown(row.number)} points{ends(row)}"
+    lost = _lost(row)
+    return f"falls by {shown(lost.number)} points{ends(lost)}"
+
+
+def _lost(row: Measurement) -> Measurement:
+    """Return a change as a loss, its interval turned round."""
+    low, high = (None if end is None else -end for end in (row.high, row.low))
+    return row.model_copy(update={"value": -row.number, "low": low, "high": high})
 
 
 def _others(numbers: CorpusNumbers) -> list[str]:
@@ -66,14 +74,7 @@ def _others(numbers: CorpusNumbers) -> list[str]:
 
 def _meaning(uniform: Measurement) -> str:
     printed = printed_values("tutek", "table1", "f1_drop_uniform", model="base")
-    lost = uniform.model_copy(
-        update={
-            "value": -uniform.number,
-            "low": None if uniform.high is None else -uniform.high,
-            "high": None if uniform.low is None else -uniform.low,
-        }
-    )
-    like = like_paper(lost, [-value for value in printed], " points")
+    like = like_paper(_lost(uniform), [-value for value in printed], " points")
     sure = (uniform.number if uniform.high is None else uniform.high) < 0
     if not sure:
         return (
