@@ -108,3 +108,18 @@ def test_the_data_folder_of_a_run_is_that_of_every_process_it_starts(places: Pat
 
 def test_help_and_list_answer_without_torch():
     assert answers_without_torch(["data", "--help"], ["data", "list"], ["data", "check", "--help"])
+
+
+def test_check_shows_lengths_words_duplicates_and_what_recipes_leave_out(places: Path):
+    long = ("so long " * 600, "good")
+    rows = [("good film", "good"), ("bad film", "bad"), ("a bad bad film", "bad")] * 8
+    write_corpus(places / "mine", train=[*rows, long], val=[rows[0], ("odd words here", "bad")])
+    shown = printed("check", "mine")
+    assert "train: 2, 4, 1,200" in shown
+    assert "60.0 % of the validation words" in shown  # three of five: odd words here
+    assert "Duplicates: 1 in train and val" in shown
+    assert "Warning: 1 texts are in train and val" in shown
+    assert "Largest class: 64.0 %" in shown
+    assert "(max_length=1000): train: more than 1000 tokens: 1" in shown
+    assert "tutek (longest=4000): nothing" in shown
+    assert json.loads(printed("check", "mine", "--json"))["profile"]["unknown"] == 0.6

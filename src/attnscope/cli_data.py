@@ -18,6 +18,7 @@ from attnscope.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from attnscope.data.profile import Profile
     from attnscope.data.selection import Count
 
 data_app = typer.Typer(no_args_is_help=True, help="Corpora: list, check, fetch.")
@@ -71,15 +72,18 @@ def check(
     data: _Folder = None,
     as_json: Json = False,
 ) -> None:
-    """Read a whole corpus and print its splits, its classes, and what the selection leaves out."""
+    """Read a whole corpus: splits, classes, lengths, words, duplicates, what is left out."""
     use_data(data)
+    from attnscope.data.profile import profile
     from attnscope.data.selection import check as check_corpus
 
     checked = check_corpus(corpus)
+    described = None if checked.task == "alignment" else profile(corpus)
     if as_json:
         from dataclasses import asdict
 
-        print(json.dumps(asdict(checked), indent=1))
+        own = {} if described is None else {"profile": asdict(described)}
+        print(json.dumps(asdict(checked) | own, indent=1))
         return
     print(f"{checked.name}: {checked.task}, {checked.path}")
     print("In the files")
@@ -90,6 +94,9 @@ def check(
         print("Left out")
         for reason, count in checked.dropped.items():
             print(f"  {reason}: {count:,}")
+    if described is not None:
+        _print_profile(described)
+        _print_readings(corpus)
     if checked.digest:
         print(f"Digest: {checked.digest}")
     if checked.deviation:
@@ -108,6 +115,31 @@ def fetch(
         differs = json.loads((path / "meta.json").read_text(encoding="utf8")).get("differs")
         if differs:
             print(differs)
+
+
+def _print_profile(profile: Profile) -> None:
+    print("Words of a text: median, 95 % have at most, longest")
+    for split, lengths in profile.lengths.items():
+        print(f"  {split}: {lengths.median:g}, {lengths.most:g}, {lengths.longest:,}")
+    print(
+        f"Vocabulary: {profile.types:,} word types to train on, {profile.known:,} of them three "
+        f"times or more; {100 * profile.unknown:.1f} % of the validation words are not among these"
+    )
+    for where, count in profile.duplicates.items():
+        print(f"Duplicates: {count:,} {where}")
+    if profile.majority is not None:
+        print(f"Largest class: {100 * profile.majority:.1f} % of the training texts")
+    for warning in profile.warnings:
+        print(f"Warning: {warning}")
+
+
+def _print_readings(corpus: str) -> None:
+    from attnscope.recipes.reading import readings
+
+    print("What recipes leave out at their defaults")
+    for each in readings(corpus):
+        left = ", ".join(f"{reason}: {count:,}" for reason, count in each.left_out.items())
+        print(f"  {each.recipes} ({each.setting}): {each.error or left or 'nothing'}")
 
 
 def _print_counts(counts: Mapping[str, Count]) -> None:

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -91,7 +92,8 @@ def test_labels_keep_a_given_order_and_numbers_go_by_their_value(tmp_path: Path)
     ("row", "says"),
     [
         (("a",), "not a pair of two columns"),
-        (("a", "b", "c"), "not a pair of two columns"),
+        (("a", "b", "c"), "column 3 must be spans"),
+        (("a", "b", "c", "d"), "not a pair of two columns"),
         ("ab", "not a pair of two columns: 'ab'"),
         (5, "not a pair of two columns: 5"),
         ((5, "good"), "column 1 must be text, not 5"),
@@ -183,3 +185,68 @@ def test_a_failed_replacement_leaves_the_old_folder(tmp_path: Path, monkeypatch)
         write_corpus(folder, ROWS[:20])
     assert content(folder) == before
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_header_is_asked_about_left_out_or_kept(tmp_path: Path):
+    rows = [("Text", "Label"), *ROWS]
+    with pytest.raises(CorpusError, match=r"Row 1 looks like a header .*header=True"):
+        write_corpus(tmp_path / "mine", rows)
+    without = CorpusFolder.open(write_corpus(tmp_path / "without", rows, header=True))
+    assert without.labels == ("bad", "good")
+    kept = CorpusFolder.open(write_corpus(tmp_path / "kept", rows, header=False))
+    assert kept.labels == ("Label", "bad", "good")
+
+
+def test_a_byte_order_mark_is_not_part_of_the_first_text(tmp_path: Path):
+    rows = [("\ufefftext", "label"), *ROWS]
+    with pytest.raises(CorpusError, match="looks like a header"):
+        write_corpus(tmp_path / "mine", rows)
+    folder = CorpusFolder.open(write_corpus(tmp_path / "mine", [("\ufefffirst", "bad"), *ROWS]))
+    texts = [row.text for split in folder.splits for row in folder.labelled(split)]
+    assert "first" in texts
+
+
+def test_parts_that_are_given_stay_as_they_are(tmp_path: Path):
+    path = write_corpus(tmp_path / "mine", train=ROWS[:20], val=ROWS[20:25], test=ROWS[25:30])
+    folder = CorpusFolder.open(path)
+    assert folder.splits == ("train", "val", "test")
+    assert [row.text for row in folder.labelled("val")] == [text for text, _ in ROWS[20:25]]
+    drawn = CorpusFolder.open(write_corpus(tmp_path / "drawn", train=ROWS[:50], test=ROWS[50:60]))
+    assert sum(drawn.sizes.values()) == 60
+    assert drawn.sizes["test"] == 10
+    for given in ({}, {"rows": ROWS, "val": ROWS}, {"test": ROWS}):
+        with pytest.raises(UsageError):
+            write_corpus(tmp_path / "other", **given)
+
+
+def test_blank_rows_are_errors_or_left_out_as_asked(tmp_path: Path):
+    rows = [*ROWS, ("", "good"), ("  ", "bad"), ("a text", None), ("a text", float("nan"))]
+    with pytest.raises(CorpusError, match=r"Row 201: column 1 is empty; blank='skip'"):
+        write_corpus(tmp_path / "mine", rows)
+    folder = CorpusFolder.open(write_corpus(tmp_path / "mine", rows, blank="skip"))
+    assert sum(folder.sizes.values()) == 200
+
+
+def test_numbers_of_numpy_and_tables_of_pandas_are_taken_by_their_values(tmp_path: Path):
+    pandas = pytest.importorskip("pandas")
+    texts = [text for text, _ in ROWS]
+    numbers = np.array([n % 2 for n in range(200)])
+    as_arrays = CorpusFolder.open(write_corpus(tmp_path / "a", zip(texts, numbers, strict=True)))
+    frame = pandas.DataFrame({"text": texts, "label": numbers.astype(float)})
+    as_frame = CorpusFolder.open(write_corpus(tmp_path / "b", frame))
+    assert as_arrays.labels == as_frame.labels == ("0", "1")
+    assert as_arrays.labelled("train") == as_frame.labelled("train")
+
+
+def test_rationales_and_gold_alignments_are_a_third_column(tmp_path: Path):
+    marked = [(f"a good film {n}", "good", [(1, 2)]) for n in range(9)] + [("bad", "bad", [])]
+    folder = CorpusFolder.open(write_corpus(tmp_path / "marked", marked))
+    spans = {row.rationales for split in folder.splits for row in folder.labelled(split)}
+    assert spans == {((1, 2),), ()}
+    gold = [("das alte Haus", "the old house", "0-0 1-1 2p2"), ("ja", "yes", "0-0")]
+    folder = CorpusFolder.open(write_corpus(tmp_path / "gold", gold, languages=("de", "en")))
+    first = folder.aligned("val", "de", "en")[0]
+    assert (first.sure, first.possible) == ({(0, 0), (1, 1)}, {(0, 0), (1, 1), (2, 2)})
+    for wrong in ("0-5", "0:0"):
+        with pytest.raises(CorpusError, match="link"):
+            write_corpus(tmp_path / "x", [("ja", "yes", wrong)], languages=("de", "en"))

@@ -13,8 +13,9 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from attnscope.data.corpus_rows import Row, read_parts
 from attnscope.data.folder import LANGUAGE, META, CorpusError
 from attnscope.errors import UsageError, suggestion
 from attnscope.runs.atomic import ASIDE
@@ -41,13 +42,18 @@ def corpora_folder() -> Path:
 
 def write_corpus(
     folder: str | Path,
-    rows: Iterable[Any],
+    rows: Iterable[Any] | None = None,
     *,
+    train: Iterable[Any] | None = None,
+    val: Iterable[Any] | None = None,
+    test: Iterable[Any] | None = None,
+    header: bool | None = None,
+    blank: Literal["error", "skip"] = "error",
     languages: Sequence[str] | None = None,
     validation: float = 0.1,
     labels: Sequence[str] | None = None,
 ) -> Path:
-    r"""Make a corpus folder from two columns, with a training and a validation part.
+    r"""Make a corpus folder from two or three columns, with a training and a validation part.
 
     Equal texts stay on one side of the split, which depends on nothing but the text, so that the
     same rows in any order give the same parts.
@@ -57,7 +63,19 @@ def write_corpus(
     folder
         Where to write; a folder that this function made before is replaced.
     rows
-        Pairs of text and label; with ``languages``, pairs of sentence and translation.
+        Pairs of text and label; with ``languages``, pairs of sentence and translation. A third
+        column has, for labelled text, the words that a person has marked as reasons, as spans
+        ``[(start, end), …]`` over ``text.split()``; for sentence pairs the gold alignment of their
+        words in Pharaoh's format, ``"0-0 1-2"``, possible links as ``1p2``. A pandas data frame is
+        taken by its columns, numpy's labels as their values.
+    train, val, test
+        The parts of a corpus that is split already, in place of ``rows``. ``val`` may be left out:
+        then it is taken from ``train``.
+    header
+        Whether the first row of each part names its columns; by default a first row that looks
+        like one is an error that asks.
+    blank
+        Whether rows without text are an ``"error"`` or left out (``"skip"``).
     languages
         Names of the two columns' languages, for example ``("de", "en")``.
     validation
@@ -77,15 +95,20 @@ def write_corpus(
     ...     write_corpus("my-reviews", csv.reader(file, delimiter="\t"))
     """
     folder = Path(folder)
+    if blank not in ("error", "skip"):
+        raise UsageError(f"blank={blank!r} is not valid; valid: error, skip.")
     if not 0 < validation < 1:
         raise UsageError(f"validation={validation} is not a share between 0 and 1.")
     if languages is not None and labels is not None:
         raise UsageError("Give languages (for translation) or labels (for classes), not both.")
     _check_replaceable(folder)
+    parts = read_parts(rows, {"train": train, "val": val, "test": test}, header, blank)
     if languages is None:
-        meta, files = _labelled(_columns(rows), validation, labels)
+        meta, files = _labelled(parts, validation, labels)
+    elif any(row.marks is not None for part in parts.values() for row in part):
+        meta, files = _aligned(parts, languages)
     else:
-        meta, files = _parallel(_columns(rows), validation, languages)
+        meta, files = _parallel(parts, validation, languages)
     place_folder(folder, {"name": folder.resolve().name, "made": MADE, **meta}, files)
     return folder
 
@@ -144,38 +167,13 @@ def _check_replaceable(folder: Path) -> None:
         raise UsageError(f"{folder} exists and was not made by write_corpus; choose another name.")
 
 
-def _columns(rows: Iterable[Any]) -> list[tuple[Any, Any]]:
-    columns = []
-    for number, row in enumerate(rows, 1):
-        if not isinstance(row, list | tuple) or len(row) != 2:
-            shown = repr(row) if len(repr(row)) <= 60 else f"{repr(row)[:57]}..."
-            raise CorpusError(f"Row {number} is not a pair of two columns: {shown}.")
-        columns.append((row[0], row[1]))
-    if not columns:
-        raise CorpusError("There are no rows to make a corpus from.")
-    return columns
-
-
-def _text(number: int, column: int, value: Any) -> str:
-    if not isinstance(value, str):
-        raise CorpusError(f"Row {number}: column {column} must be text, not {value!r}.")
-    text = value.strip()
-    if not text:
-        raise CorpusError(f"Row {number}: column {column} is empty.")
-    if "\0" in text:
-        raise CorpusError(f"Row {number}: column {column} has a NUL character.")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise CorpusError(f"Row {number}: column {column} is not valid Unicode.") from error
-    return text
+Parts = Mapping[str, Sequence[Row]]
 
 
 def _labelled(
-    rows: list[tuple[Any, Any]], validation: float, labels: Sequence[str] | None
+    parts: Parts, validation: float, labels: Sequence[str] | None
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    texts = [_text(number, 1, text) for number, (text, _) in enumerate(rows, 1)]
-    given = [_label(number, label) for number, (_, label) in enumerate(rows, 1)]
+    given = [row.label for part in parts.values() for row in part]
     names = list(labels) if labels is not None else _sorted(given)
     if len(set(names)) != len(names) or len(names) < 2:
         raise CorpusError(
@@ -183,52 +181,67 @@ def _labelled(
             f"{', '.join(map(repr, names)) or 'none'}."
         )
     index = {name: place for place, name in enumerate(names)}
-    for number, label in enumerate(given, 1):
-        if label not in index:
-            raise CorpusError(f"Row {number}: unknown label {label!r}; {suggestion(label, names)}")
-    parts = _split(texts, validation)
+    for part in parts.values():
+        for row in part:
+            if row.label not in index:
+                near = suggestion(row.label, names)
+                raise CorpusError(f"{row.where}: unknown label {row.label!r}; {near}")
     files = {}
     stats: dict[str, Any] = {}
-    for part, places in parts.items():
-        rows_of = [
-            {"id": f"{part}-{place}", "label": index[given[place]], "text": texts[place]}
-            for place in places
-        ]
-        files[f"{part}.jsonl"] = json_lines(rows_of)
-        stats[part] = {"n": len(places)}
+    for name, chosen in _split_parts(parts, validation).items():
+        files[f"{name}.jsonl"] = json_lines(
+            {"id": f"{name}-{place}", "label": index[row.label], "text": row.text} | row.rationales
+            for place, row in chosen
+        )
+        stats[name] = {"n": len(chosen)}
     return {"kind": "classification", "labels": names, "stats": stats}, files
 
 
 def _parallel(
-    rows: list[tuple[Any, Any]], validation: float, languages: Sequence[str]
+    parts: Parts, validation: float, languages: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    names = list(languages)
-    if len(names) != 2 or names[0] == names[1] or not all(map(LANGUAGE.fullmatch, names)):
-        raise UsageError(f"languages={languages!r} must be two names, for example ('de', 'en').")
-    sides = [
-        [_sentence(number, column + 1, row[column]) for number, row in enumerate(rows, 1)]
-        for column in (0, 1)
-    ]
-    parts = _split(sides[0], validation)
+    names = _two_languages(languages)
     files = {}
-    for part, places in parts.items():
-        for name, side in zip(names, sides, strict=True):
-            files[f"{part}.{name}"] = "".join(f"{side[place]}\n" for place in places)
-    stats = {part: {"n": len(places)} for part, places in parts.items()}
+    chosen = _split_parts(parts, validation)
+    for name, rows in chosen.items():
+        sides = [row.sentences for _, row in rows]
+        for column, language in enumerate(names):
+            files[f"{name}.{language}"] = "".join(f"{side[column]}\n" for side in sides)
+    stats = {name: {"n": len(rows)} for name, rows in chosen.items()}
     return {"kind": "parallel", "langs": names, "stats": stats}, files
 
 
-def _sentence(number: int, column: int, value: Any) -> str:
-    text = _text(number, column, value)
-    if "\n" in text or "\r" in text:
-        raise CorpusError(f"Row {number}: column {column} has a line break.")
-    return text
+def _aligned(parts: Parts, languages: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return sentence pairs with gold links: nothing is trained on them, so nothing is held out."""
+    names = _two_languages(languages)
+    files = {}
+    only = {"val" if name == "train" and len(parts) == 1 else name: parts[name] for name in parts}
+    for name, rows in only.items():
+        lines = []
+        for place, row in enumerate(rows):
+            sides = dict(zip(names, row.sentences, strict=True))
+            lines.append({"id": f"{name}-{place}"} | sides | row.links)
+        files[f"{name}.jsonl"] = json_lines(lines)
+    stats = {name: {"n": len(rows)} for name, rows in only.items()}
+    return {"kind": "alignment", "langs": names, "stats": stats}, files
 
 
-def _label(number: int, label: Any) -> str:
-    if isinstance(label, int) and not isinstance(label, bool):
-        return str(label)
-    return _text(number, 2, label)
+def _two_languages(languages: Sequence[str]) -> list[str]:
+    names = list(languages)
+    if len(names) != 2 or names[0] == names[1] or not all(map(LANGUAGE.fullmatch, names)):
+        raise UsageError(f"languages={languages!r} must be two names, for example ('de', 'en').")
+    return names
+
+
+def _split_parts(parts: Parts, validation: float) -> dict[str, list[tuple[int, Row]]]:
+    """Return the rows of each part with their places; without validation texts some are drawn."""
+    numbered = {name: list(enumerate(rows)) for name, rows in parts.items()}
+    if "val" in parts:
+        return numbered
+    rows = parts["train"]
+    drawn = _split([row.text for row in rows], validation)
+    train_and_val = {name: [(place, rows[place]) for place in drawn[name]] for name in drawn}
+    return train_and_val | {name: part for name, part in numbered.items() if name != "train"}
 
 
 def _sorted(given: Iterable[str]) -> list[str]:
