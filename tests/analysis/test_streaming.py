@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnscope.analysis.intervals import mean_interval
+from attnscope.analysis.intervals import sentence_interval
 from attnscope.analysis.streaming import CellMeans, Ratio, cell_means, collect, mean_of, ratio_of
 from attnscope.data.tasks import KeywordTask
 from attnscope.errors import UsageError
@@ -62,7 +62,7 @@ def test_an_interval_is_the_bootstrap_over_examples() -> None:
         torch.cat([values, torch.zeros(3)]), torch.tensor([1.0] * 20 + [0.0] * 3).double()
     )
     found = ratio.interval(np.random.default_rng(0), 200)
-    expected = mean_interval(values, rng=np.random.default_rng(0), resamples=200)
+    expected = sentence_interval(values, rng=np.random.default_rng(0), resamples=200)
     assert (found.value, found.n) == (9.5, 20)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
 

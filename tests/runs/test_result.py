@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from attnscope.analysis.intervals import mean_interval
 from attnscope.errors import WorkspaceError
 from attnscope.runs.environment import environment
 from attnscope.runs.result import Measurement, Result, measured, read_result, select
@@ -133,3 +134,21 @@ def test_a_copy_does_not_remember_the_numbers_of_the_original():
     original = result()
     assert len(original.numbers) == 1
     assert original.model_copy(update={"measurements": ()}).numbers == ()
+
+
+def test_a_measurement_keeps_the_number_of_each_seed_in_six_digits():
+    interval = mean_interval([1 / 3, 2 / 3])
+    row = measured("accuracy", "sst", interval, seeds=(4, 7))
+    assert row.values == (0.333333, 0.666667)
+    assert measured("accuracy", "sst", interval, seeds=(4,)).values == ()
+    assert "values" not in measured("accuracy", "sst", interval).model_dump()
+
+
+def test_a_result_says_how_its_intervals_were_made(tmp_path):
+    made = result()
+    made.write(tmp_path)
+    assert read_result(tmp_path / "result.json").intervals == "student"
+    content = json.loads((tmp_path / "result.json").read_text())
+    del content["intervals"]
+    (tmp_path / "result.json").write_text(json.dumps(content))
+    assert read_result(tmp_path / "result.json").intervals == "bootstrap"

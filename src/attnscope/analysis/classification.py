@@ -1,30 +1,27 @@
 """F1, precision, recall and accuracy with their intervals over examples, seeds and permutations.
 
 Two classes are judged by the positive one, label 1 (tutek Table 1), more by the unweighted mean
-over classes. Undefined values, such as the precision of a class that is never predicted, count as
-0: a model that always predicts "negative" has F1 = 0. Everything is NumPy, and CPU tensors pass as
-arrays.
+over the classes that occur, among labels or predictions. Where a metric is not defined, as the
+precision of a class that is never predicted, it counts as 0: a model that always predicts
+"negative" has F1 = 0. Everything is NumPy, and CPU tensors pass as arrays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
+from collections.abc import Sized
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from attnscope.analysis.intervals import LEVEL, RESAMPLES, Interval
+from attnscope.analysis.intervals import RESAMPLES, Interval, replicated_interval
 from attnscope.errors import UsageError
 
 Array = NDArray[np.float64]
 Average = Literal["positive", "macro"]
 
 METRICS = ("f1", "precision", "recall", "accuracy")
-AVERAGES: dict[str, Callable[[Array], Array]] = {
-    "positive": lambda per_class: per_class[..., 1],
-    "macro": lambda per_class: per_class.mean(-1),
-}
 # Numbers held at once while resampling.
 _BUDGET = 2**24
 
@@ -70,8 +67,8 @@ def metric_intervals(
 ) -> dict[str, Interval]:
     """Return each metric's mean over seeds and draws, with its 95 % interval.
 
-    Examples, seeds and draws are resampled, each independently, where there is more than one. The
-    metric is taken of every seed and draw by itself and then averaged, as papers average runs.
+    The metric is computed for every seed and draw and then averaged, as papers average runs. The
+    interval is Student's over seeds, with the variance over examples added (`replicated_interval`).
 
     Parameters
     ----------
@@ -101,36 +98,38 @@ def metric_intervals(
     counts = [_Counts(right, part.reshape(-1, right.size), classes) for part in parts]
     shapes = [part.shape[:2] for part in parts]
 
-    def change(weights: NDArray[np.float32], drawn: list[list[Array]]) -> dict[str, Array]:
-        """Return the mean metric, less the baseline's, for each row of example weights."""
-        means: list[dict[str, Array]] = []
-        for part, shape, (seeds, draws) in zip(counts, shapes, drawn, strict=True):
-            values = part.metrics(weights, average)
-            means.append(
-                {
-                    name: np.einsum("rsd,rs,rd->r", value.reshape(-1, *shape), seeds, draws)
-                    for name, value in values.items()
-                }
-            )
-        return {name: means[0][name] - sum(m[name] for m in means[1:]) for name in METRICS}
+    def of_seeds(weights: NDArray[np.float32]) -> dict[str, Array]:
+        """Return each metric, less the baseline's, for each row of example weights and seed."""
+        found: list[dict[str, Array]] = []
+        for part, shape in zip(counts, shapes, strict=True):
+            each = {n: v.reshape(-1, *shape) for n, v in part.metrics(weights, average).items()}
+            # Of one seed, draws are all that varies besides the examples.
+            found.append({n: v.mean(2) if shape[0] > 1 else v[:, 0] for n, v in each.items()})
+        return {name: found[0][name] - sum(part[name] for part in found[1:]) for name in METRICS}
 
-    once = np.ones((1, right.size), np.float32)
-    even = [[np.full((1, size), 1 / size) for size in shape] for shape in shapes]
-    value = change(once, even)
+    values = of_seeds(np.ones((1, right.size), np.float32))
     if right.size < 2:
-        return {name: Interval(float(value[name][0]), np.nan, np.nan, 1) for name in METRICS}
-    rows: list[dict[str, Array]] = []
+        return {name: Interval(float(values[name].mean()), np.nan, np.nan, 1) for name in METRICS}
     widest = sum(part.wide for part in counts) + 2 * right.size
-    for size in _portions(resamples, max(1, _BUDGET // widest)):
-        weights = _multiplicities(right.size, size, rng)
-        seeds = _shares(shapes[0][0], size, rng)  # One draw of seeds for both sides: they pair.
-        rows.append(change(weights, [[seeds, _shares(s[1], size, rng)] for s in shapes]))
-    levels = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    ends = {name: np.quantile(np.concatenate([r[name] for r in rows]), levels) for name in METRICS}
+    rows = [
+        of_seeds(_multiplicities(right.size, size, rng))
+        for size in _portions(resamples, max(1, _BUDGET // widest))
+    ]
+    least = 0.0 if baseline is None else -1.0
     return {
-        name: Interval(float(value[name][0]), float(low), float(high), right.size)
-        for name, (low, high) in ends.items()
+        name: _within(
+            replicated_interval(
+                values[name][0], np.concatenate([row[name] for row in rows]), right.size
+            ),
+            least,
+        )
+        for name in METRICS
     }
+
+
+def _within(interval: Interval, least: float) -> Interval:
+    """Cut an interval where a metric, or a difference of two, cannot lie."""
+    return replace(interval, low=max(interval.low, least), high=min(interval.high, 1.0))
 
 
 class _Counts:
@@ -160,11 +159,17 @@ class _Counts:
             for part in (self.right, self.said)
         )
         gold = (weights @ self.gold)[:, None].astype(np.float64)
-        take = AVERAGES[average]
+
+        def mean(per_class: Array) -> Array:
+            if average == "positive":
+                return per_class[..., 1]
+            occurs = said + gold > 0  # A resample may lack a class; that is not a mistake.
+            return per_class.sum(-1, where=occurs) / occurs.sum(-1)
+
         return {
-            "f1": take(_ratio(2 * hits, said + gold)),
-            "precision": take(_ratio(hits, said)),
-            "recall": take(_ratio(hits, np.broadcast_to(gold, hits.shape))),
+            "f1": mean(_ratio(2 * hits, said + gold)),
+            "precision": mean(_ratio(hits, said)),
+            "recall": mean(_ratio(hits, np.broadcast_to(gold, hits.shape))),
             "accuracy": hits.sum(-1) / weights.sum(-1, dtype=np.float64)[:, None],
         }
 
@@ -199,10 +204,6 @@ def _multiplicities(count: int, size: int, rng: np.random.Generator) -> NDArray[
     drawn = rng.integers(count, size=(size, count)) + count * np.arange(size)[:, None]
     flat = np.bincount(drawn.ravel(), minlength=size * count)
     return flat.reshape(size, count).astype(np.float32)
-
-
-def _shares(count: int, size: int, rng: np.random.Generator) -> Array:
-    return _multiplicities(count, size, rng).astype(np.float64) / count
 
 
 def _portions(total: int, most: int) -> list[int]:

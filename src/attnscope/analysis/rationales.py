@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attnscope.analysis.intervals import RESAMPLES, Interval, mean_interval
+from attnscope.analysis.intervals import RESAMPLES, Interval, sentence_interval
 from attnscope.analysis.replaced_attention import POSITIONS, positions_at_once
 from attnscope.data.rationales import Annotated
 from attnscope.models.trace import AttentionModel
@@ -125,7 +125,7 @@ class RationaleAgreement:
         self, name: str, *, rng: np.random.Generator, resamples: int = RESAMPLES
     ) -> Interval:
         """Return a number's mean over documents, with its interval."""
-        return mean_interval(getattr(self, name).numpy(), rng=rng, resamples=resamples)
+        return sentence_interval(getattr(self, name).numpy(), rng=rng, resamples=resamples)
 
 
 def rationale_agreement(

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attnscope.analysis.intervals import RESAMPLES, Interval, mean_interval
+from attnscope.analysis.intervals import RESAMPLES, Interval, sentence_interval
 from attnscope.analysis.replaced_attention import labelled_traces
 from attnscope.data.batch import Batch
 from attnscope.data.vocabulary import Vocabulary
@@ -64,7 +64,7 @@ class TokenProbabilities:
         self, name: str, *, rng: np.random.Generator, resamples: int = RESAMPLES
     ) -> Interval:
         """Return the mean of a number over correctly classified examples, with its interval."""
-        return mean_interval(self.of_correct(name), rng=rng, resamples=resamples)
+        return sentence_interval(self.of_correct(name), rng=rng, resamples=resamples)
 
 
 @torch.no_grad()

@@ -208,7 +208,9 @@ def plain_evidence(evidence: Any) -> Any:
     if isinstance(evidence, (list, tuple)):
         return [plain_evidence(part) for part in evidence]
     if isinstance(evidence, Interval):
-        return plain_evidence(asdict(evidence))
+        ends = asdict(evidence)
+        ends.pop("values")
+        return plain_evidence(ends)
     if isinstance(evidence, Measurement):
         return _measurement(evidence)
     # JSON has no NaN: an end that cannot be had is null, as in a result.

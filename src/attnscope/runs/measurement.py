@@ -53,6 +53,10 @@ class Measurement(Labelled):
     high: Number = None
     n: int
     seeds: tuple[int, ...] = ()
+    values: tuple[Number, ...] = Field(
+        default=(),
+        description="the number of each of the seeds, from which other intervals can be computed",
+    )
     published: Number = None
 
     @property
@@ -61,10 +65,11 @@ class Measurement(Labelled):
         return math.nan if self.value is None else self.value
 
     @model_serializer(mode="wrap")
-    def _without_empty_found(self, handler: Any) -> dict[str, Any]:
+    def _without_empty_fields(self, handler: Any) -> dict[str, Any]:
         written: dict[str, Any] = handler(self)
-        if not written.get("found"):
-            written.pop("found", None)
+        for name in ("found", "values"):
+            if not written.get(name):
+                written.pop(name, None)
         return written
 
 
@@ -99,6 +104,9 @@ def measured(
     found: Mapping[str, Label] | None = None,
 ) -> Measurement:
     """Return an interval as a measurement."""
+    every = tuple(seeds)
+    # Six digits are more than an interval needs, and keep results small.
+    each = tuple(float(f"{value:.6g}") for value in getattr(interval, "values", ()))
     return Measurement(
         name=name,
         dataset=dataset,
@@ -108,7 +116,8 @@ def measured(
         low=interval.low,
         high=interval.high,
         n=interval.n,
-        seeds=tuple(seeds),
+        seeds=every,
+        values=each if len(each) == len(every) > 1 else (),
         published=published,
     )
 

@@ -60,6 +60,11 @@ class Result(BaseModel):
     )
     config: dict[str, Any]
     environment: dict[str, Any]
+    intervals: Literal["bootstrap", "student"] = Field(
+        "student",
+        description="how intervals over seeds were made; a file without this field has percentile "
+        "bootstraps, which are too narrow for few seeds",
+    )
     seconds: float
     measurements: tuple[Measurement, ...]
     pictures: tuple[Picture, ...] = ()
@@ -157,6 +162,8 @@ def _key(picture: Matrix | Plane | Curve) -> tuple[Any, ...]:
 def read_result(path: Path) -> Result:
     """Read a ``result.json``, or raise an error that names the first thing wrong with it."""
     content = read_json(path)
+    if isinstance(content, dict):
+        content.setdefault("intervals", "bootstrap")
     old = isinstance(content, dict) and content.get("schema") == 1
     try:
         result = Result.model_validate({**content, "schema": 2} if old else content)

@@ -26,7 +26,7 @@ from attnscope.recipes.aitken.pictures import matrix_panel, name_of
 from attnscope.recipes.aitken.units import ESCAN_QUICK, REACHED, EscanConfig, Group, train
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import dots
-from attnscope.recipes.kit.sheet import Sheet, number, rng
+from attnscope.recipes.kit.sheet import Sheet, number
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
@@ -88,7 +88,7 @@ def shown(group: Group, network: Network) -> Iterator[Matrix | Plane]:
 
 def _difference(config: EscanConfig, shares: dict[str, dict[int, float]]) -> Measurement:
     values = [list(by_seed.values()) for by_seed in shares.values()]
-    gap = independent_difference_interval(*values, rng=rng())
+    gap = independent_difference_interval(*values)
     first, second = shares
     seeds = sorted({seed for by_seed in shares.values() for seed in by_seed})
     sheet = Sheet(config.escan.dataset, seeds=seeds)

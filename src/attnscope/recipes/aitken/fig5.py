@@ -15,7 +15,7 @@ from pydantic import Field
 
 from attnscope.analysis import dictionary
 from attnscope.analysis.alignment_terms import MU_MU
-from attnscope.analysis.intervals import mean_interval
+from attnscope.analysis.intervals import sentence_interval
 from attnscope.analysis.network import Network
 from attnscope.analysis.rank_correlation import grouped_spearman
 from attnscope.data.escan import ExtendedScan
@@ -210,7 +210,7 @@ def corpus_offsets(network: Network) -> list[Curve]:
     assert isinstance(task, ExtendedScan)
     for name, line in attention.corpus_lines(task, network.sequences).items():
         means = {
-            step: mean_interval(values, rng=stream)
+            step: sentence_interval(values, rng=stream)
             for step, values in enumerate(line.numpy().T, 1)
             if not bool(torch.tensor(values).isnan().all())
         }

@@ -19,7 +19,7 @@ from torch import nn
 
 from attnscope.analysis.agreement import attention_entropy, top_share_agreement
 from attnscope.analysis.comparison import compare
-from attnscope.analysis.intervals import Interval, mean_interval
+from attnscope.analysis.intervals import Interval, sentence_interval
 from attnscope.data.tokenised import TokenisedBatch
 from attnscope.errors import UsageError, WorkspaceError
 from attnscope.models.adapted import Adapted, Call
@@ -167,4 +167,4 @@ class Recorder:
 def _entropy(score: Score) -> Interval:
     entropy = attention_entropy(score.values, score.input_mask)
     per_text = entropy.masked_fill(~score.target_mask, torch.nan).nanmean(1)
-    return mean_interval(per_text.numpy(), rng=np.random.default_rng(0))
+    return sentence_interval(per_text.numpy(), rng=np.random.default_rng(0))

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attnscope.analysis.intervals import Interval, mean_interval
+from attnscope.analysis.intervals import Interval, sentence_interval
 from attnscope.data.batch import Batch
 from attnscope.data.removal import word_positions
 from attnscope.data.tokenised import TokenisedBatch
@@ -163,7 +163,7 @@ class Subject:
 
     def interval(self, values: Any) -> Interval:
         """Return the mean over examples with its interval."""
-        return mean_interval(values, rng=self.rng())
+        return sentence_interval(values, rng=self.rng())
 
     def row(
         self, name: str, interval: Interval, axes: Mapping[str, Label] | None = None

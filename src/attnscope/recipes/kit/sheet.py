@@ -90,8 +90,8 @@ class Sheet:
     def mean(
         self, name: str, values: ArrayLike, axes: Axes | None = None, **row: Any
     ) -> Measurement:
-        """Return the mean of one number a seed, or a text, with its interval over them."""
-        return self.row(name, mean_interval(values, rng=rng()), axes, **row)
+        """Return the mean of one number a seed with its interval over seeds."""
+        return self.row(name, mean_interval(values), axes, **row)
 
     def crossed(
         self, name: str, table: ArrayLike, axes: Axes | None = None, **row: Any
@@ -222,7 +222,7 @@ class Sheet:
             x = max((line.x for line in lines), key=len)
             columns = zip_longest(*(line.y.tolist() for line in lines), fillvalue=math.nan)
             for place, values in zip(x, columns, strict=True):
-                mean = mean_interval(list(values), rng=rng())
+                mean = mean_interval(list(values))
                 if mean.n:
                     points[place] = mean
             made.append(self.curve(key.name, first.axis, points, dict(key.axes)))
@@ -238,7 +238,7 @@ class Sheet:
         absent = [math.nan] * tables[0].shape[1]
         ends: dict[str, Any] = {"value": [], "low": [], "high": []}
         for rows in zip_longest(*(table.tolist() for table in tables), fillvalue=absent):
-            means = [mean_interval(list(values), rng=rng()) for values in zip(*rows, strict=True)]
+            means = [mean_interval(list(values)) for values in zip(*rows, strict=True)]
             for end, lines in ends.items():
                 lines.append([getattr(mean, end) for mean in means])
         values, bounds = ends.pop("value"), ends if len(tables) > 1 else {}

@@ -20,7 +20,7 @@ from attnscope.analysis.agreement import (
     expected_random_agreement,
     top_share_agreement,
 )
-from attnscope.analysis.intervals import Interval, crossed_interval, mean_interval
+from attnscope.analysis.intervals import Interval
 from attnscope.analysis.learning import learned
 from attnscope.claims.decide import (
     below,
@@ -41,7 +41,7 @@ from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import accuracy_curves
 from attnscope.recipes.kit.settings import RecipeSettings
-from attnscope.recipes.kit.sheet import Sheet, rng
+from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.result import Measurement, Result
 from attnscope.scores.lexicon import proxy_lexicon
@@ -163,15 +163,14 @@ def _what_the_proxy_knows(
         [top_share_agreement(gold, score.values, score.input_mask) for score in scores]
     ).numpy()
     baseline = float(expected_random_agreement(batch.input_mask).double().mean())
-    stream = rng()
     rows = [
-        sheet.row("variation(beta_px)", mean_interval(variation, rng=stream)),
-        sheet.row("A(gold,beta_px)", crossed_interval(agreement, rng=stream)),
+        sheet.mean("variation(beta_px)", variation),
+        sheet.crossed("A(gold,beta_px)", agreement),
         sheet.row("A_random", Interval(baseline, baseline, baseline, len(batch))),
     ]
     if isinstance(task, MixtureCopy):
         halves = [_same_half(lexicon.table, task.length) for lexicon in lexicons]
-        rows.append(sheet.row("same_half(beta_px)", mean_interval(halves, rng=stream)))
+        rows.append(sheet.mean("same_half(beta_px)", halves))
     return rows
 
 

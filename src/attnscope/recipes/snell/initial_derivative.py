@@ -15,7 +15,6 @@ from jaxtyping import Float
 from pydantic import Field, PositiveInt
 from torch import Tensor
 
-from attnscope.analysis.intervals import mean_interval
 from attnscope.claims.decide import about_equal, all_of
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
 from attnscope.data.randomness import generator
@@ -23,7 +22,7 @@ from attnscope.figures.charts import Axis, Guide, Panel, beside, points
 from attnscope.figures.palette import NEUTRAL, ROLES, SCORES
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import RecipeSettings
-from attnscope.recipes.kit.sheet import Sheet, rng
+from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.result import Measurement, Plane, Point, Record, Result
 from attnscope.theory.counts import count_table
@@ -96,24 +95,21 @@ def measure(config: Config, lab: Lab) -> list[Record]:
     seeds, sizes = range(config.seeds), config.dimensions
     starts = [[_start(config, seed, d) for d in sizes] for seed in seeds]
     sheet = Sheet(f"random-{config.input_types}x{config.output_types}", seeds=seeds)
-    stream = rng()
     rows: list[Record] = []
     for law in LAWS:
         errors = np.array([[start.errors()[law] for start in line] for line in starts])
         exponents = np.polyfit(np.log(sizes), np.log(errors).T, 1)[0]
-        exponent = mean_interval(exponents, rng=stream)
         for d, column in zip(sizes, errors.T, strict=True):
             axes = {"law": law, "d": d}
-            rows.append(sheet.row("mean_error", mean_interval(column, rng=stream), axes))
+            rows.append(sheet.mean("mean_error", column, axes))
             for seed, value in enumerate(column):
                 rows.append(sheet.point("error", value, axes, seeds=(seed,)))
-        rows.append(sheet.row("error_exponent", exponent, {"law": law}))
+        rows.append(sheet.mean("error_exponent", exponents, {"law": law}))
     for quantity in ("logit", "theta"):
         for index, d in enumerate(sizes):
             slopes = [line[index].slope(quantity) for line in starts]
             axes = {"quantity": quantity, "d": d, "output_types": config.output_types}
-            mean = mean_interval(slopes, rng=stream)
-            rows.append(sheet.row("slope", mean, axes, published=PRINTED_FACTOR))
+            rows.append(sheet.mean("slope", slopes, axes, published=PRINTED_FACTOR))
     largest = int(np.argmax(sizes))
     last = [line[largest] for line in starts]
     return [*rows, _velocities(last, sheet, sizes[largest])]

@@ -16,7 +16,6 @@ from pydantic import Field
 from attnscope.analysis.intervals import (
     Interval,
     independent_difference_interval,
-    mean_interval,
 )
 from attnscope.analysis.learning import LEARNED_AT
 from attnscope.claims.decide import about_equal, all_of, verdict
@@ -29,7 +28,7 @@ from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import accuracy_curves
 from attnscope.recipes.kit.settings import RecipeSettings
-from attnscope.recipes.kit.sheet import Sheet, rng
+from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.result import Measurement, Result
 from attnscope.scores.lexical_probe import LexicalProbe
@@ -133,15 +132,14 @@ def _probe_at_gold(unit: TrainedUnit) -> float:
 def _word_knowledge(
     copy: Sequence[float], reordered: Sequence[float], dataset: str
 ) -> list[Measurement]:
-    sheet, stream = Sheet(dataset, seeds=range(len(copy))), rng()
+    sheet = Sheet(dataset, seeds=range(len(copy)))
     rows = []
     for task, values in (("copy", copy), ("reordered", reordered)):
-        mean = mean_interval(values, rng=stream)
-        rows.append(sheet.row("beta_uf(gold)", mean, {"task": task}))
+        rows.append(sheet.mean("beta_uf(gold)", values, {"task": task}))
     # In units of copying's own value, so that the margin of 10 % is .1.
     level = float(np.mean(copy))
     difference = independent_difference_interval(
-        np.divide(reordered, level), np.divide(copy, level), rng=stream
+        np.divide(reordered, level), np.divide(copy, level)
     )
     return [*rows, sheet.row("beta_uf(gold) relative difference", difference)]
 

@@ -182,7 +182,7 @@ def contextual(
     for pair in PAIRS:
         level = mean_agreement(highest(table.pair(pair, way, metric))[1])
         at = contextualised(level, hat, reached, star)
-        xi = point(star) if at.step is None else mean_interval(at.performance, rng=rng())
+        xi = point(star) if at.step is None else mean_interval(at.performance)
         tau = {"tau0": "never exceeded" if at.step is None else at.step, "of": _seeds(seeds)}
         variant = printed | {"agreement": metric}
         rows.append(sheet.row(f"xi({pair})", xi, axes, seeds=seeds, found=tau, variant=variant))
@@ -195,8 +195,8 @@ def contextual(
     rows.append(sheet.point("floor", floor, axes))
     if table.split == "val":
         sheet = replace(sheet, seeds=seeds)
-        agreement = {step: percent(mean_interval(hat[step], rng=rng())) for step in steps}
-        performed = {step: mean_interval(reached[step], rng=rng()) for step in steps}
+        agreement = {step: percent(mean_interval(hat[step])) for step in steps}
+        performed = {step: mean_interval(reached[step]) for step in steps}
         rows.append(sheet.curve("hat_agreement", "step", agreement, axes))
         rows.append(sheet.curve("hat_performance", "step", performed, axes))
     return rows

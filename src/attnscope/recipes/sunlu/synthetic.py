@@ -30,7 +30,7 @@ from attnscope.models.encoders import WordStates
 from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import RecipeSettings
-from attnscope.recipes.kit.sheet import Sheet, rng
+from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.sunlu.term_ratios import LAMBDA_TERMS, ratio_panels, ratio_rows
 from attnscope.recipes.sunlu.units import DOT_PRODUCTS, SYNTHETIC_SIZES, Scales
@@ -201,7 +201,7 @@ class _Cell:
             points = {}
             for step in self.steps:
                 values = [_share(unit.log_row(step), term) for unit in self.units]
-                points[round(step / self.epoch)] = mean_interval(values, rng=rng())
+                points[round(step / self.epoch)] = mean_interval(values)
             found.append(self.sheet.curve("sign_curve", "epoch", points, {"term": term}))
         return found
 

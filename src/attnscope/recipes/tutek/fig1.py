@@ -154,7 +154,7 @@ def _search_rows(config: Config, runs: TutekUnits, device: str) -> list[Measurem
     for variant, units in runs.units.items():
         found = find_adversaries(loaded_model(units[0], device), batch, search).divergence
         near = {"share above .6": float((found > 0.6).float().mean())}
-        rows.append(sheet.mean("search_jsd", found.numpy(), variant.axes, found=near))
+        rows.append(sheet.crossed("search_jsd", found.numpy()[None], variant.axes, found=near))
     return rows
 
 

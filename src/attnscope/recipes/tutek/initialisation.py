@@ -62,7 +62,7 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
             loaded = (loaded_model(unit, lab.device) for unit in units)
             for seed, texts in enumerate(read_answers(loaded, batch).entropy):
                 axes = axes_of(variant) | {"seed": seed}
-                rows.append(sheet.mean("entropy", texts[order], axes, seeds=(seed,)))
+                rows.append(sheet.crossed("entropy", texts[order][None], axes, seeds=(seed,)))
     return rows
 
 

@@ -30,7 +30,6 @@ from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs
 from attnscope.data.corpus import Corpus
 from attnscope.data.tokens import SPECIALS
 from attnscope.recipes.kit.lab import Lab, Logged
-from attnscope.recipes.kit.sheet import rng
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.tutek.about import about_information
 from attnscope.recipes.tutek.evaluation import dot_tables, sheet_of
@@ -125,7 +124,7 @@ def _rows(config: Config, source: Corpus, found: Informations) -> list[Measureme
             for pair in _ORDERINGS:
                 both = [found[ModelVariant(model, attention), sample] for model in pair]
                 values_of = [[one.value for one in seeds] for seeds in both]
-                difference = paired_difference_interval(*values_of, rng=rng())
+                difference = paired_difference_interval(*values_of)
                 axes = {"attention": attention, "larger": pair[0], "smaller": pair[1]}
                 rows.append(sheet.row(f"{name}_difference", difference, axes, split="train"))
     return rows
