@@ -34,6 +34,7 @@ from attnscope.claims.wording import number, plain_setting, sentence
 from attnscope.clean import CleanStream, clean
 
 if TYPE_CHECKING:
+    from attnscope.claims.readings import Reading
     from attnscope.claims.verdicts import Judged
     from attnscope.recipes.kit.about import About
     from attnscope.recipes.registry import Entry
@@ -267,11 +268,20 @@ def print_verdicts(console: Console, judged: Iterable[Judged]) -> None:
         label = f"quick, would say: {shown}" if claim.quick else str(shown)
         where = f" ({claim.where})" if claim.where else ""
         console.print(Text.assemble((label, _STYLES[shown]), " ", (claim.id, "bold"), clean(where)))
+        first, *stricter = claim.readings or (None,)
         for text in (
             claim.statement,
+            first and f"(a) The paper's words ({first.fixed}) {first.verdict}: {first.says}.",
             sentence(claim.evidence),
+            *(_stricter(reading) for reading in stricter),
             claim.deviation and f"Deviation: {claim.deviation}.",
             claim.note and f"Note: {claim.note}",
         ):
             if text:
                 console.print(f"    {text}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _stricter(reading: Reading) -> str:
+    """Return the reading that does not give the verdict, with its own."""
+    found = sentence(reading.evidence) or reading.note
+    return f"(b) The stricter rule ({reading.fixed}) {reading.verdict}: {reading.says}. {found}"

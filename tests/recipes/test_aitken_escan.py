@@ -54,9 +54,12 @@ from attnscope.runs.result import Measurement, Result
 from attnscope.runs.unit import UnitFolder
 from attnscope.training.trained_unit import TrainedUnit
 from cases import for_each
+from readings import stricter
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
-CONFIG = EscanConfig(**(ESCAN_QUICK | {"hidden": 8, "samples": 40, "examples": 10}))
+CONFIG = EscanConfig(
+    **(ESCAN_QUICK | {"hidden": 8, "samples": 40, "examples": 10, "separator": "none"})
+)
 TASK = CONFIG.escan
 ALL = {
     "aitken/fig3": fig3.CLAIMS,
@@ -393,7 +396,7 @@ def decide(claim: str, *rows: Measurement, scale: str = "full") -> Decision:
         seconds=0.0,
         measurements=rows,
     )
-    return rules[claim](Pool((result,)))
+    return stricter(rules[claim])(Pool((result,)))
 
 
 @for_each("recipe", ALL)

@@ -39,6 +39,7 @@ from attnscope.training.engine.workers import Workers
 from attnscope.training.optimizer import Adam
 from attnscope.training.trained_unit import TrainedUnit
 from cases import for_each
+from readings import stricter
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
 GRAMMAR = GrammarTranslation()
@@ -357,7 +358,7 @@ def pool(rows: list[Measurement]) -> Pool:
 
 
 def decide(claim: str, rows: list[Measurement]) -> Decision:
-    return CLAIMS[f"aitken.{claim}"](pool(rows))
+    return stricter(CLAIMS[f"aitken.{claim}"])(pool(rows))
 
 
 def changed(value: float, keep: Callable[[Measurement], bool]) -> list[Measurement]:

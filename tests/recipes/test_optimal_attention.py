@@ -32,6 +32,7 @@ from attnscope.training.engine.workers import Workers
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
 from cases import for_each
+from readings import stricter
 
 SOURCE = GrammarTranslation()
 TYPES = len(SOURCE.output_words)
@@ -205,12 +206,12 @@ def test_agreement_asks_whether_the_top_of_optimal_attention_is_among_the_top_of
     unit = recipe.linear_unit(recipe.Config(**TINY), SOURCE)
     linear = Stored(unit, {"attention": scores["alpha"], "lexical_probe": scores["beta"]})
     zero = torch.zeros(2, 1).double()
-    solved = optimal.Solved(scores["best"], zero, zero, zero)
+    solved = optimal.Solved(scores["best"], scores["alpha"], zero, zero, zero)
     sheet = Sheet("grammar-translation", percent=True)
     rows = {row.name: row.value for row in recipe._agreements(linear, solved, 0, sheet)}
     assert rows["A(alpha_opt,beta)"] == 100
     assert rows["A(alpha_opt,alpha)"] == 0
-    assert rows["A(alpha,beta)"] == 0
+    assert rows["A(alpha,beta)"] == rows["A(alpha_opt,beta_word)"] == 0
     assert "A(alpha,alpha_opt)" not in rows  # ties at 0 would count in its favour
     assert rows["A_random"] == pytest.approx(5)
     assert rows["excess(alpha_opt,beta)"] == pytest.approx(95)
@@ -255,7 +256,7 @@ def made_up(dataset: str = recipe.MAIN) -> list[Measurement]:
 
 
 def decide(rows: list[Measurement]) -> Decision:
-    return recipe.CLAIMS["snell.optimal-attention"](Pool((as_result(rows),)))
+    return stricter(recipe.CLAIMS["snell.optimal-attention"])(Pool((as_result(rows),)))
 
 
 def altered(name: str, change: Callable[[float], float], **axes: Any) -> list[Measurement]:
@@ -302,3 +303,28 @@ def test_another_corpus_alone_decides_nothing() -> None:
     decision = decide(made_up("tatoeba-de-en"))
     assert decision.verdict is Verdict.UNDECIDED
     assert recipe.MAIN in decision.note
+
+
+def by_words(word_probe: float, seeds: int = 5, difference: float = 0.3) -> Verdict:
+    rows = [row for row in made_up() if row.name != "bleu_difference"]
+    more = {
+        "A(alpha_opt,beta_word)": (word_probe, 1.0),
+        "excess(alpha_opt,beta_word)": (word_probe - 8, 1.0),
+        "ratio(alpha_opt,beta_word)": (word_probe / 8, 0.2),
+        "bleu_difference": (difference, 0.5),
+    }
+    for name, (value, width) in more.items():
+        ends = {"value": value, "low": value - width, "high": value + width}
+        row = Measurement(
+            name=name, dataset=recipe.MAIN, axes={"way": "text"}, n=9, seeds=range(seeds), **ends
+        )
+        rows.append(row)
+    return recipe.CLAIMS["snell.optimal-attention"](Pool((as_result(rows),))).verdict
+
+
+def test_by_the_papers_words_the_authors_probe_has_the_printed_agreement() -> None:
+    assert by_words(53.0) is Verdict.HOLDS
+    assert by_words(62.5) is Verdict.UNDECIDED  # the interval reaches beyond .1
+    assert by_words(65.0) is Verdict.FAILS
+    assert by_words(53.0, seeds=4) is Verdict.UNDECIDED
+    assert by_words(53.0, difference=3.0) is Verdict.FAILS

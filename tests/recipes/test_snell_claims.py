@@ -9,6 +9,7 @@ from attnscope.claims.pool import Pool
 from attnscope.recipes.snell import fig3, fig6, fig7, permutation_function
 from attnscope.runs.result import Measurement, Result
 from cases import for_each
+from readings import stricter
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
 
@@ -25,9 +26,9 @@ def pool(config: Any, rows: list[Measurement], scale: str = "full") -> Pool:
     return Pool((result,))
 
 
-def decide(recipe: Any, found: Pool, claim: str) -> Verdict:
-    verdict: Verdict = recipe.CLAIMS[f"snell.{claim}"](found).verdict
-    return verdict
+def decide(recipe: Any, found: Pool, claim: str, words: bool = False) -> Verdict:
+    rule = recipe.CLAIMS[f"snell.{claim}"]
+    return (rule if words else stricter(rule))(found).verdict
 
 
 def row(name: str, value: float | None, seed: int | None = None, **axes: Any) -> Measurement:
@@ -211,3 +212,41 @@ def test_permutation_function_needs_all_its_parts(
 ) -> None:
     found = reordering(copied, late, tables, difference)
     assert decide(permutation_function, found, "permutation-function") is expected
+
+
+SCRIPT = {"cell": "gru", "join": "averaged", "embeddings": "separate"}
+
+
+def test_by_the_papers_words_the_networks_of_the_authors_script_decide() -> None:
+    text = figure6(20, 20, PAPER)
+    script = figure6(1, 18, PAPER | {2: 11}).results[0]
+    script = script.model_copy(update={"config": script.config | SCRIPT})
+    both = Pool((script, *text.results))
+    for claim in ("good-heads", "more-heads"):
+        assert decide(fig6, text, claim, words=True) is UNDECIDED
+        assert decide(fig6, both, claim, words=True) is HOLDS
+    assert decide(fig6, both, "good-heads") is FAILS
+    # One step that rises does not undo a trend that falls.
+    assert decide(fig6, figure6(1, 18, PAPER | {2: 11}), "more-heads") is FAILS
+
+
+def test_by_the_papers_words_300_steps_are_the_budget() -> None:
+    found = reordering(1.0, 0.96, 0.0, 0.02)
+    claim = "permutation-function"
+    assert decide(permutation_function, found, claim, words=True) is HOLDS
+    slow = reordering(0.98, 0.7, 0.0, 0.02)
+    assert decide(permutation_function, slow, claim, words=True) is FAILS
+
+
+def test_by_the_papers_words_one_encoder_is_enough() -> None:
+    found = figure7(LOCAL, LAST)
+    rows = found.results[0].measurements
+    lost = [
+        row.model_copy(update={"value": 0.0, "low": 0.0, "high": 0.0})
+        if row.name == "gap" and row.axes["encoder"] == "bidirectional"
+        else row
+        for row in rows
+    ]
+    found = Pool((found.results[0].model_copy(update={"measurements": tuple(lost)}),))
+    assert decide(fig7, found, "local-then-last") is FAILS
+    assert decide(fig7, found, "local-then-last", words=True) is HOLDS

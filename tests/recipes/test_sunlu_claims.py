@@ -13,6 +13,7 @@ from attnscope.recipes.sunlu.units import CORPORA, MODELS, SCALES
 from attnscope.runs.result import Measurement, Result
 from attnscope.theory.gradient_flow.random_problems import FORMS
 from cases import for_each
+from readings import stricter
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
 MODULES = {
@@ -64,7 +65,8 @@ def result(recipe: str, rows: Rows, scale: str = "full", **config: Any) -> Resul
 
 
 def decide(claim: str, recipe: str, rows: Rows, **config: Any) -> Decision:
-    return MODULES[recipe].CLAIMS[claim](Pool((result(recipe, rows, **config),)))
+    rule = stricter(MODULES[recipe].CLAIMS[claim])
+    return rule(Pool((result(recipe, rows, **config),)))
 
 
 def test_every_claim_of_the_paper_has_a_predicate_in_each_of_its_recipes():

@@ -14,6 +14,7 @@ from attnscope.recipes.snell import table5_results
 from attnscope.recipes.snell.table5_results import CLAIMS
 from attnscope.runs.result import Measurement, Result
 from cases import for_each
+from readings import stricter
 
 HOLDS, FAILS, UNDECIDED = Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED
 LABELLED = ("sst", "imdb", "ag_news", "newsgroups")
@@ -58,7 +59,7 @@ def text(name: str, dataset: str, value: float | None, spread: float | None = 0.
     ]
 
 
-def decide(claim: str, rows: Rows, scale: str = "full") -> Decision:
+def decide(claim: str, rows: Rows, scale: str = "full", words: bool = False) -> Decision:
     parallel = [row("median_length", name, 14, side="src", split="train") for name in PARALLEL]
     result = Result(
         recipe="snell/table5",
@@ -68,7 +69,8 @@ def decide(claim: str, rows: Rows, scale: str = "full") -> Decision:
         seconds=0.0,
         measurements=(*parallel, *rows),
     )
-    return CLAIMS[claim](Pool((result,)))
+    rule = CLAIMS[claim]
+    return (rule if words else stricter(rule))(Pool((result,)))
 
 
 def agreement(pair: str, dataset: str, value: float, spread: float, split: str = "val") -> Rows:
@@ -518,3 +520,65 @@ def test_a_run_smaller_than_the_papers_decides_nothing(smaller: str) -> None:
 
 def test_the_packages_own_corpora_decide_nothing_in_full_runs() -> None:
     assert judged({}, [*LABELLED[:3], "grammar-sentiment", *PARALLEL]) is UNDECIDED
+
+
+# The paper's own words.
+
+
+@for_each(
+    ("later", "at_once", "expected"), [(0, 2, HOLDS), (0, 3, FAILS), (1, 0, FAILS), (0, 0, HOLDS)]
+)
+def test_by_the_papers_words_the_probe_is_nowhere_later_and_mostly_earlier(
+    later: int, at_once: int, expected: Verdict
+) -> None:
+    late, tied = set(CORPORA[:later]), set(CORPORA[later : later + at_once])
+
+    def rows(name: str) -> Rows:
+        lengths = [row("median_length", name, 20, split="val")]
+        if name in late:
+            return [*staged(name, attention=(60.0, 60.0, 60.0, 100.0)), *lengths]
+        ties = {"attention": (6.0, 53.0, 60.0, 100.0)} if name in tied else {}
+        return [*staged(name, entropy=(1.0, 0.5, 0.4, 0.3), **ties), *lengths]
+
+    decision = decide("snell.two-stages", flat(everywhere(rows)), words=True)
+    assert decision.verdict is expected
+
+
+def test_by_the_papers_words_corpora_where_xi_is_never_exceeded_say_nothing() -> None:
+    def rows(name: str) -> Rows:
+        return [
+            *contextualised(name, 60.0, 60.0),
+            *contextualised(name, 40.0, 40.0, 0.0, performance="bleu", tau0="never exceeded"),
+        ]
+
+    both = everywhere(both_performances, PARALLEL) | everywhere(rows, ("tatoeba-de-en",))
+    assert decide("snell.bleu", flat(both)).verdict is FAILS
+    assert decide("snell.bleu", flat(both), words=True).verdict is HOLDS
+    alone = flat(everywhere(rows, PARALLEL))
+    assert decide("snell.bleu", alone, words=True).verdict is UNDECIDED
+
+
+@for_each(
+    ("paired", "rising", "expected"), [(0.5, 0, HOLDS), (-0.5, 0, UNDECIDED), (0.5, 3, FAILS)]
+)
+def test_by_the_papers_words_the_fall_is_that_of_the_paired_difference(
+    paired: float, rising: int, expected: Verdict
+) -> None:
+    only_rising = set(CORPORA[:rising])
+
+    def rows(name: str) -> Rows:
+        end = 60.0 if name in only_rising else 49.0  # within the intervals of the maximum
+        ends = [
+            entry
+            for place in ("start", "end")
+            for entry in text("above_end(alpha,beta_uf)", name, 1.0, 1.0 - paired, end=place)
+        ]
+        return [*risen(name, (6.0, 30.0, 50.0, end), inflation=2.0), *ends]
+
+    decision = decide("snell.rise-and-fall", flat(everywhere(rows)), words=True)
+    assert decision.verdict is expected
+
+
+def test_by_the_papers_words_sms_need_not_be_the_lowest() -> None:
+    assert decide("snell.sms-variance", seeds(20.0, 1.0), words=True).verdict is HOLDS
+    assert decide("snell.sms-variance", seeds(45.0, 1.0), words=True).verdict is FAILS

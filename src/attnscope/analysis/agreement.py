@@ -109,8 +109,9 @@ def argmax_at(
     u: Float[Tensor, "batch out inp"],
     gold: Int[Tensor, "batch out"],
     input_mask: Bool[Tensor, "batch *row inp"],
+    within: int = 0,
 ) -> Float[Tensor, "batch out"]:
-    """Return whether the highest position of a score is the gold position.
+    """Return whether the highest position of a score is the gold position, or next to it.
 
     Parameters
     ----------
@@ -120,13 +121,15 @@ def argmax_at(
         The right input position for each output position, -1 where there is none.
     input_mask
         True at real input positions.
+    within
+        How many positions next to the gold one still count.
 
     Returns
     -------
     Tensor
         1 or 0, NaN where there is no gold position or the score is undefined.
     """
-    right = (_top_position(u, input_mask) == gold).double()
+    right = ((_top_position(u, input_mask) - gold).abs() <= within).double()
     return right.masked_fill((gold < 0) | _undefined(input_mask, u), torch.nan)
 
 

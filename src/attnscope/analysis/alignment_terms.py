@@ -200,10 +200,12 @@ def temporal_agreement(
     trace: Trace,
     components: Decomposition,
     view: QueriesAndKeys = CROSS,
+    within: int = 0,
 ) -> Float[Tensor, "batch heads out"]:
-    """Tell whether temporal components alone have their maximum where the full logits have it.
+    """Return whether temporal components alone have their maximum where the full logits have it.
 
-    Maxima are over the real input positions of each example; NaN where nothing can be said.
+    With ``within=1`` the position before or after it counts too. Maxima are over the real input
+    positions of each example; NaN where nothing can be said.
     """
     queries, keys = _split(trace, components, view)
     logits = view.of(trace).logits
@@ -215,7 +217,7 @@ def temporal_agreement(
     highest = highest.masked_fill(~queries.mask[:, None], -1)
     if view.of(trace).mask.ndim == 3:
         mask = real.repeat_interleave(heads, 0)
-    agree = argmax_at((first @ second.mT).flatten(0, 1), highest.flatten(0, 1), mask)
+    agree = argmax_at((first @ second.mT).flatten(0, 1), highest.flatten(0, 1), mask, within)
     return agree.unflatten(0, (size, heads))
 
 

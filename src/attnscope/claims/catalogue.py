@@ -27,11 +27,14 @@ class CatalogueEntry:
     statement
         What is claimed, in our words.
     decided_by
-        Which numbers decide it, and how.
+        Which numbers decide it, and how, as fixed before any run.
     recipes
         The recipes that measure them, for example ``snell/table5``.
     options
         ``key=value`` pairs that the recipes are run with.
+    words, because
+        The paper's own words as a second reading, which then gives the verdict, and the reason for
+        it; empty where the rule above is the only one.
     listed
         Whether it is one of the papers' claims; a user's own is not.
     """
@@ -43,6 +46,8 @@ class CatalogueEntry:
     decided_by: str
     recipes: tuple[str, ...]
     options: tuple[str, ...]
+    words: str = ""
+    because: str = ""
     listed: bool = True
 
 

@@ -113,6 +113,16 @@ def by_value(rule: Callable[..., Verdict]) -> Callable[..., Verdict]:
     return of_values
 
 
+def by_median(rule: Callable[..., Verdict]) -> Callable[..., Verdict]:
+    """Return a rule about the median seed; without the number of each seed nothing is decided."""
+
+    def of_median(interval: Interval, *bounds: float) -> Verdict:
+        value = float(np.nanmedian(interval.values)) if interval.values else math.nan
+        return rule(Interval(value, value, value, interval.n), *bounds)
+
+    return of_median
+
+
 def learns(accuracy: float) -> Verdict:
     """Decide whether one seed learned, from its accuracy at the end of the budget."""
     return verdict(learned(accuracy), not math.isnan(accuracy))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -77,10 +77,28 @@ class Pool:
     def full_size(self, sizes: Sizes) -> Pool:
         """Return the results whose settings are at least of these sizes, and quick ones."""
         large = [result for result in self.results if _is_large(result, sizes)]
-        # `numbers` is cached, and copied with the rest.
-        empty = {"measurements": (), "pictures": (), "numbers": ()}
-        nothing = self.results[-1].model_copy(update=empty)
+        nothing = self.results[-1].model_copy(update={"measurements": (), "pictures": ()})
         return self if len(large) == len(self.results) else Pool(tuple(large) or (nothing,))
+
+    def with_settings(
+        self, settings: Mapping[str, Any], datasets: Collection[str] = ()
+    ) -> Pool | None:
+        """Return the results with these settings, and quick ones; None if there is none.
+
+        Where data sets are named, other results keep what they measured on other data sets.
+        """
+        fitting = [result for result in self.results if _has_settings(result, settings)]
+        if not fitting:
+            return None
+        if len(fitting) == len(self.results):
+            return self
+        if not datasets:
+            return Pool(tuple(fitting))
+        kept = []
+        for result in self.results:
+            fits = _has_settings(result, settings)
+            kept.append(result if fits else _without(result, datasets))
+        return Pool(tuple(kept))
 
     def config(self) -> Mapping[str, Any]:
         """Return the settings of the latest result."""
@@ -113,10 +131,26 @@ def _is_large(result: Result, sizes: Sizes) -> bool:
     )
 
 
+def _has_settings(result: Result, settings: Mapping[str, Any]) -> bool:
+    return result.scale == "quick" or all(
+        result.config.get(name, value) == value for name, value in settings.items()
+    )
+
+
+def _without(result: Result, datasets: Collection[str]) -> Result:
+    """Return a result without what it measured on some data sets."""
+    kept = {
+        name: tuple(row for row in getattr(result, name) if row.dataset not in datasets)
+        for name in ("measurements", "pictures")
+    }
+    return result.model_copy(update=kept)
+
+
 def interval_of(row: Measurement) -> Interval:
     """Return a measurement as an interval; a missing number is NaN, which decides nothing."""
     value, low, high = (math.nan if end is None else end for end in (row.value, row.low, row.high))
-    return Interval(value, low, high, row.n)
+    values = tuple(math.nan if each is None else each for each in row.values)
+    return Interval(value, low, high, row.n, values)
 
 
 def undecided(note: str, evidence: Mapping[str, Any] | None = None) -> Decision:

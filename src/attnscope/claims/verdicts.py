@@ -20,6 +20,7 @@ from attnscope.claims.decide import Verdict
 from attnscope.claims.papers import PAPERS
 from attnscope.claims.pool import Decision, Pool, undecided
 from attnscope.claims.published import published
+from attnscope.claims.readings import RULE_FIXED, WORDS_FIXED, Reading, Readings
 from attnscope.claims.table import NotMeasured
 from attnscope.claims.wording import plain_setting
 from attnscope.errors import AttnscopeError
@@ -38,7 +39,8 @@ class Judged:
 
     ``published`` are the numbers that the paper prints there in its text and figures; those of its
     tables stand next to the measurements they belong to. ``quick`` is the verdict of a quick run
-    where no full run has been made; it never counts.
+    where no full run has been made; it never counts. ``readings`` are the paper's words and the
+    stricter rule, of a claim that has both: the first gives the verdict.
     """
 
     id: str
@@ -52,6 +54,7 @@ class Judged:
     published: tuple[str, ...] = ()
     quick: Verdict | None = None
     setting: dict[str, Any] = field(default_factory=dict)
+    readings: tuple[Reading, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return plain JSON values; an interval is its value, its two ends and its n."""
@@ -60,6 +63,7 @@ class Judged:
             "evidence": plain_evidence(self.evidence),
             "recipes": list(self.recipes),
             "published": list(self.published),
+            "readings": [plain_evidence(vars(reading)) for reading in self.readings],
         }
 
 
@@ -176,6 +180,18 @@ def _judge(entry: CatalogueEntry, rule: Predicate | None, results: list[Result])
         published=_printed(entry) if pool.results else (),
         quick=decision.verdict if provisional else None,
         setting=_setting(pool) if pool.results else {},
+        readings=_readings(entry, rule, decision, pool) if isinstance(rule, Readings) else (),
+    )
+
+
+def _readings(
+    entry: CatalogueEntry, rule: Readings, words: Decision, pool: Pool
+) -> tuple[Reading, ...]:
+    """Return both readings; the evidence of the first is the claim's own."""
+    stricter = _decided(rule.rule, pool) if pool.results else words
+    return (
+        Reading(entry.words, f"{WORDS_FIXED}: {entry.because}", words.verdict),
+        Reading(entry.decided_by, RULE_FIXED, stricter.verdict, stricter.evidence, stricter.note),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from attnscope.claims.catalogue import catalogue
 from attnscope.claims.symbols import in_letters, measure_words
 from attnscope.claims.verdicts import Judged
-from attnscope.claims.wording import formatted, number, plain_setting
+from attnscope.claims.wording import formatted, number, plain_setting, sentence
 from attnscope.errors import UnreadableFile
 from attnscope.recipes.about import about_corpora, only_own
 from attnscope.recipes.recipe import RecipeModule, command_of, module_of
@@ -175,6 +175,16 @@ def claims_json(judged: Sequence[Judged]) -> list[dict[str, Any]]:
             "published": list(dict.fromkeys(claim.published)),
             "deviation": claim.deviation,
             "note": claim.note,
+            "readings": [
+                {
+                    "says": in_letters(reading.says),
+                    "fixed": reading.fixed,
+                    "verdict": str(reading.verdict),
+                    "evidence": in_letters(sentence(reading.evidence)),
+                    "note": reading.note,
+                }
+                for reading in claim.readings
+            ],
             "recipes": list(claim.recipes),
             "measured": bool(claim.setting),
         }

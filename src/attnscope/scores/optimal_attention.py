@@ -37,9 +37,13 @@ class Solved:
         −log p of the right word under α^opt and under the model's own attention, in nats.
     gap
         No weights have a loss below ``loss − gap``.
+    word_probe
+        log p of the right word from a position alone, the decoder's state left out: the probe that
+        the authors' code has for this model (Eq. 4's keeps the state).
     """
 
     score: Score
+    word_probe: Score
     loss: Float[Tensor, "batch out"]
     own_loss: Float[Tensor, "batch out"]
     gap: Float[Tensor, "batch out"]
@@ -70,6 +74,7 @@ def solve(
     exact: Any = copy.deepcopy(model).double().to(device).eval()
     weights = torch.zeros(*batch.targets.shape, batch.inputs.shape[1], dtype=torch.float64)
     numbers = {name: torch.zeros(batch.targets.shape).double() for name in ("loss", "own", "gap")}
+    probe = torch.zeros_like(weights)
     mask = torch.zeros_like(batch.input_mask)
     for rows, part in batch.by_length(lambda inp, out: _NUMBERS // (output_types * (inp + out))):
         part = part.to(device)
@@ -85,11 +90,21 @@ def solve(
         own = -trace.logits.log_softmax(-1).gather(-1, part.targets[..., None])[..., 0]
         out, inp = part.targets.shape[1], part.inputs.shape[1]
         weights[rows, :out, :inp] = found.weights.cpu()
+        probe[rows, :out, :inp] = _word_probe(exact, trace).cpu()
         mask[rows, :inp] = allowed.cpu()
         for name, values in (("loss", found.loss), ("own", own), ("gap", found.gap)):
             numbers[name][rows, :out] = values.masked_fill(~part.target_mask, 0).cpu()
     score = Score("optimal_attention", weights, mask, batch)
-    return Solved(score, numbers["loss"], numbers["own"], numbers["gap"])
+    words = Score("word_probe", probe, mask, batch)
+    return Solved(score, words, numbers["loss"], numbers["own"], numbers["gap"])
+
+
+def _word_probe(model: AttentionModel, trace: Trace) -> Float[Tensor, "batch out inp"]:
+    values = site_of(trace, "cross").values.transpose(1, 2)
+    still = values.new_zeros(*values.shape[:2], needed(trace.query, "query").shape[-1])
+    known = model.readout(values, still).log_softmax(-1)  # batch, inp, output_type
+    targets = trace.batch.targets[:, None].expand(-1, values.shape[1], -1)
+    return known.gather(-1, targets).mT
 
 
 def affine_parts(

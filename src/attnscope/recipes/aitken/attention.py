@@ -45,12 +45,19 @@ Steps = Float[Tensor, " step"]
 
 
 def agreement(network: Network) -> Numbers:
-    """Return how often μ^D·μ^E alone has its maximum where the alignment has it."""
+    """Return how often μ^D·μ^E alone has its maximum where the alignment has it, or next to it."""
 
-    def of_head(head: int) -> Measure:
-        return lambda trace: mean_of(temporal_agreement(trace, network.cross)[:, head])
+    def within(positions: int) -> Callable[[int], Measure]:
+        def of_head(head: int) -> Measure:
+            return lambda trace: mean_of(
+                temporal_agreement(trace, network.cross, within=positions)[:, head]
+            )
 
-    return _of_heads(network, "temporal_agreement", of_head)
+        return of_head
+
+    return _of_heads(network, "temporal_agreement", within(0)) | _of_heads(
+        network, "temporal_agreement_within_one", within(1)
+    )
 
 
 def similarity(network: Network) -> Numbers:

@@ -15,15 +15,15 @@ import torch
 from attnscope.analysis.alignment_terms import CROSS
 from attnscope.analysis.intervals import independent_difference_interval
 from attnscope.analysis.network import Network
-from attnscope.claims.decide import Verdict, much_greater, share_of, verdict
+from attnscope.claims.decide import Verdict, by_value, much_greater, reaches, share_of, verdict
 from attnscope.claims.table import Cell, Finding, Part
 from attnscope.figures.charts import Axis, Guide, Panel, beside, points
 from attnscope.figures.component_planes import path_panel, plane_panel
 from attnscope.figures.palette import ARCHITECTURES
 from attnscope.recipes.aitken import components, pictures, subphrases
-from attnscope.recipes.aitken.claims import AED, DELTA_SMALL, on_escan
+from attnscope.recipes.aitken.claims import AED, DELTA_SMALL, by_setting, on_escan
 from attnscope.recipes.aitken.pictures import matrix_panel, name_of
-from attnscope.recipes.aitken.units import ESCAN_QUICK, REACHED, EscanConfig, Group, train
+from attnscope.recipes.aitken.units import ESCAN_QUICK, REACHED, SOLVED, EscanConfig, Group, train
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import dots
 from attnscope.recipes.kit.sheet import Sheet, number
@@ -111,22 +111,35 @@ def share_reached(cell: Cell) -> Finding:
     return Finding(share_of(reached, _SHARE), shown)
 
 
+_PADDED = "kept runs, padding counted as right"
+
 CLAIMS: dict[str, Any] = {
-    "aitken.escan-accuracy": on_escan(
-        "seed_accuracy",
-        share_reached,
-        Part("rate of .98", "reached"),
-        Part("rate of accepted runs", "accepted"),
-        Part("accepted runs, padding counted as right", "padded_accuracy"),
-        seeds=_SEEDS,
+    "aitken.escan-accuracy": by_setting(
+        on_escan(
+            "seed_accuracy",
+            Part("rate of kept runs", "accepted", by_value(reaches), _SHARE),
+            Part(_PADDED, "padded_accuracy", by_value(reaches), SOLVED),
+            Part("word accuracy of all runs", "word_accuracy"),
+            seeds=_SEEDS,
+        ),
+        on_escan(
+            "seed_accuracy",
+            share_reached,
+            Part("rate of .98", "reached"),
+            Part("rate of accepted runs", "accepted"),
+            Part(_PADDED, "padded_accuracy"),
+            seeds=_SEEDS,
+        ),
     ),
-    "aitken.subphrase": on_escan(
-        "subphrase_difference",
-        Part("", ("subphrase_difference", "subphrase_ratio"), much_greater, only=AED),
-        Part("", "subphrase", each="attended"),
-        models=("aed",),
-        shown=("ao",),
-        note="chance is the attention of another sequence, which is as diagonal",
+    "aitken.subphrase": by_setting(
+        on_escan(
+            "subphrase_difference",
+            Part("", ("subphrase_difference", "subphrase_ratio"), much_greater, only=AED),
+            Part("", "subphrase", each="attended"),
+            models=("aed",),
+            shown=("ao",),
+            note="chance is the attention of another sequence, which is as diagonal",
+        )
     ),
     "aitken.delta-small": DELTA_SMALL,
 }

@@ -208,7 +208,7 @@ CLAIMS: dict[str, Any] = {
         Part(f"{MU_MU} at s >= {LATE} less s <= {EARLY}", "late_difference", below, only=AED),
         models=MODELS,
         seeds=_SEEDS,
-        form="raw",
+        given={"form": "raw"},
     ),
     "aitken.dictionary": DICTIONARY,
 }

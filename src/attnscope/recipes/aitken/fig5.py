@@ -22,6 +22,7 @@ from attnscope.data.escan import ExtendedScan
 from attnscope.data.sequence_tasks import OneToOne
 from attnscope.data.source import Source
 from attnscope.recipes.aitken import attention, components, terms
+from attnscope.recipes.aitken.claims import ALL_TASKS
 from attnscope.recipes.aitken.fig5_panels import draw
 from attnscope.recipes.aitken.section_claims import SECTION_4_1
 from attnscope.recipes.aitken.terms import THREE
@@ -64,7 +65,7 @@ class Config(TaskConfig, EscanConfig):
 
     task_seeds: int = Field(5, ge=1)
     """Networks of each task other than eSCAN, as in figure 2."""
-    cell_seeds: int = Field(3, ge=0)
+    cell_seeds: int = Field(10, ge=0)
     """Networks of each other cell, as in figure 2; 0 leaves them out."""
     corpus: str = TranslationConfig.model_fields["corpus"].default
     """Parallel corpus, a known name or your own folder, as in figure 4."""
@@ -232,7 +233,7 @@ def _printed(group: Group) -> Mapping[Number, float | None]:
 
 def _relation(found: Sequence[Sequence[Numbers]]) -> list[Measurement]:
     """Return the rank correlation of shares and similarities over tasks and architectures."""
-    sheet, rows = Sheet("all tasks"), []
+    sheet, rows = Sheet(ALL_TASKS), []
     solved = [networks for networks in found if networks]
     for form in ("raw", "centred") if len(solved) >= _PAIRS else ():
         share, similar = number("term_share", form=form, term=MU_MU), number("attention_similarity")

@@ -22,7 +22,7 @@ from attnscope.figures.charts import Axis, Panel, beside
 from attnscope.figures.component_planes import plane_panel
 from attnscope.figures.palette import NEUTRAL, SCORES, WORDS
 from attnscope.recipes.aitken import attention, pictures, subphrases
-from attnscope.recipes.aitken.claims import AED, AO, HALF, MOST, on_escan
+from attnscope.recipes.aitken.claims import AED, AO, HALF, MOST, by_setting, on_escan
 from attnscope.recipes.aitken.pictures import NAMES, Cloud, name_of
 from attnscope.recipes.aitken.units import ESCAN_QUICK, EscanConfig, train
 from attnscope.recipes.kit.lab import Lab, Logged
@@ -83,27 +83,31 @@ _VERB = "nearest verb is the preceding one"
 SILENT = ("and", "twice")
 
 CLAIMS: dict[str, Any] = {
-    "aitken.context": on_escan(
-        "preceding_verb",
-        Part(_VERB, "preceding_verb", reaches, MOST, only=AED),
-        Part(_VERB, "preceding_verb", only=AO),
-        Part("silhouette", "silhouette", above, HALF, only=AED),
-        Part("silhouette", "silhouette", below, 0.1, only=AO),
+    "aitken.context": by_setting(
+        on_escan(
+            "preceding_verb",
+            Part(_VERB, "preceding_verb", reaches, MOST, only=AED),
+            Part(_VERB, "preceding_verb", only=AO),
+            Part("silhouette", "silhouette", above, HALF, only=AED),
+            Part("silhouette", "silhouette", below, 0.1, only=AO),
+        )
     ),
-    "aitken.hide": on_escan(
-        "left_slope",
-        *(
-            Part(f"{x} at offset", "offset_product", below, given={"word": x}, each="offset")
-            for x in SILENT
-        ),
-        Part("slope of left", "left_slope", above),
-        Part("left at offset", "offset_product", given={"word": "left"}, each="offset"),
-        Part(f"{_BEFORE}, T=S", "twice_previous", reaches, MOST, {"sequences": "T=S"}),
-        Part(f"{_BEFORE}, all", "twice_previous", given={"sequences": "all"}),
-        Part("muD.muE largest at t = s", "temporal_rank", given={"rank": 1}),
-        Part("muD.muE second at t = s - 1", "temporal_rank", given={"rank": 2}),
-        models=("ao",),
-        deviation="networks trained on all of eSCAN are shown sequences without 'and' for T = S",
+    "aitken.hide": by_setting(
+        on_escan(
+            "left_slope",
+            *(
+                Part(f"{x} at offset", "offset_product", below, given={"word": x}, each="offset")
+                for x in SILENT
+            ),
+            Part("slope of left", "left_slope", above),
+            Part("left at offset", "offset_product", given={"word": "left"}, each="offset"),
+            Part(f"{_BEFORE}, T=S", "twice_previous", reaches, MOST, {"sequences": "T=S"}),
+            Part(f"{_BEFORE}, all", "twice_previous", given={"sequences": "all"}),
+            Part("muD.muE largest at t = s", "temporal_rank", given={"rank": 1}),
+            Part("muD.muE second at t = s - 1", "temporal_rank", given={"rank": 2}),
+            models=("ao",),
+            deviation="networks trained on all of eSCAN see sequences without 'and' for T = S",
+        )
     ),
 }
 

@@ -275,18 +275,24 @@ class EscanConfig(AitkenConfig):
     escan_steps: int = Field(10_000, ge=1)
     """Training steps on eSCAN; 5 freshly drawn sets, 2 epochs of 1,000 batches each, as recorded.
     """
-    shortest_output: int = Field(15, ge=1)
-    """Fewest output words; the text's 15 to 20, while recorded runs have 10 to 15."""
-    longest_output: int = Field(20, ge=2)
+    shortest_output: int = Field(10, ge=1)
+    """Fewest output words; 10 to 15 as in the authors' recorded runs, the text has 15 to 20."""
+    longest_output: int = Field(15, ge=2)
     """Most output words."""
     longest_input: int = Field(27, ge=2)
     """Most input words."""
-    separator: Literal["none", "marked"] = "none"
-    """Whether a mark ends every phrase, on both sides; the text has none, a recorded run has it."""
+    separator: Literal["none", "marked"] = "marked"
+    """Whether a mark ends every phrase, on both sides; recorded runs have it, the text none."""
     drawing: Literal["phrase", "shape"] = "phrase"
     """Whether commands are drawn uniformly over phrases, or over their shapes first."""
     accepted: float = Field(SOLVED, ge=0, le=1)
     """Word accuracy that a run needs to be analysed."""
+
+    @property
+    def part(self) -> str:
+        """The subfolder of the result: ``text-lengths`` for outputs as the text has them."""
+        chosen = (self.shortest_output, self.longest_output, self.separator)
+        return "text-lengths" if chosen == (15, 20, "none") else ""
 
     @property
     def escan(self) -> ExtendedScan:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -65,6 +65,13 @@ class Config(EscanConfig):
     """Training steps on one-to-one; several times what both architectures need."""
     escan_steps: int = Field(4000, ge=1)
     """Training steps on eSCAN."""
+    shortest_output: int = Field(15, ge=1)
+    """Fewest output words of eSCAN, as the text has it."""
+    longest_output: int = Field(20, ge=2)
+    """Most output words of eSCAN, as the text has it."""
+    separator: Literal["none", "marked"] = "none"
+    """Whether a mark ends every phrase of eSCAN; the text has none."""
+    part: ClassVar[str] = ""
     text_steps: int = Field(4000, ge=1)
     """Training steps on the grammar's translations; 4,000 are 128 epochs of its 2,000 sentences."""
     batch_size: int = Field(64, ge=1)

@@ -38,6 +38,7 @@ from attnscope.training.unit import log_column
 OUTLIER = "sms"  # A.9 calls this corpus one; it is shown and decides nothing
 MODEL = ("accuracy", "majority", "bag_of_words")
 """Names of the numbers that every table of agreement begins with."""
+NEVER = "never exceeded"  # of an agreement that another seed's attention does not reach
 PAIRS = ("alpha,beta_uf", "beta_uf,beta_px", "delta,beta_uf", "alpha,beta")
 
 

@@ -10,6 +10,7 @@ would coincide.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Literal
 
@@ -20,8 +21,9 @@ from pydantic import Field
 from torch import Tensor
 
 from attnscope.analysis.intervals import Interval, crossed_interval
-from attnscope.claims.decide import all_of, verdict
+from attnscope.claims.decide import all_of, any_of, verdict
 from attnscope.claims.pool import interval_of
+from attnscope.claims.readings import Readings
 from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs, NotMeasured
 from attnscope.data.tasks import KeywordTask
 from attnscope.figures.charts import Axis, Panel, beside
@@ -210,15 +212,14 @@ def _spoken(steps: Sequence[int]) -> str:
     return f"at {len(steps)} evaluated steps from {steps[0]} to {steps[-1]}"
 
 
-CLAIMS = {
-    "snell.local-then-last": Claim(
-        Cells("gamma", by=("encoder",)),
-        [local_then_last],
-        Needs(seeds=5, each={"encoder": tuple(ENCODERS)}),
-        deviation="both kinds of encoder: the paper does not say which it has",
-        note="early: within the first quarter of training; late: at its end",
-    )
-}
+_BOTH = Claim(
+    Cells("gamma", by=("encoder",)),
+    [local_then_last],
+    Needs(seeds=5, each={"encoder": tuple(ENCODERS)}),
+    deviation="both kinds of encoder: the paper does not say which it has",
+    note="early: within the first quarter of training; late: at its end",
+)
+CLAIMS = {"snell.local-then-last": Readings(replace(_BOTH, over=any_of), _BOTH)}
 
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:

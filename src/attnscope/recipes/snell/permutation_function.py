@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from attnscope.analysis.intervals import (
 from attnscope.analysis.learning import LEARNED_AT
 from attnscope.claims.decide import about_equal, all_of, verdict
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
+from attnscope.claims.readings import Readings
 from attnscope.claims.table import Cell
 from attnscope.data.tasks import CopyTask, ReorderedCopy, SampledCopy
 from attnscope.figures.palette import ROLES
@@ -157,8 +159,8 @@ def _count_tables(copy: SampledCopy, reordered: ReorderedCopy, config: Config) -
     return Sheet(copy.dataset).row("count_table_difference", Interval(off, off, off, len(batch)))
 
 
-def permutation_function(pool: Pool) -> Decision:
-    """Decide snell.permutation-function."""
+def permutation_function(pool: Pool, longer: bool = True) -> Decision:
+    """Decide snell.permutation-function; the stricter reading asks for a longer budget too."""
     config, cell = Config.model_validate(pool.config()), Cell(pool)
     copied, early, late = (
         [row.number for row in pool.select("accuracy", task=task, step=step)]
@@ -179,13 +181,17 @@ def permutation_function(pool: Pool) -> Decision:
     }
     if len(copied) < pool.needed(20):
         return undecided("needs 20 seeds", evidence)
-    exact = (min(copied) >= 0.99, max(early + late) < LEARNED_AT, tables == 0)
+    exact = (min(copied) >= 0.99, max(early + (late if longer else [])) < LEARNED_AT, tables == 0)
     return Decision(
         all_of([verdict(all(exact), True), about_equal(interval_of(gap), 0.1)]), evidence
     )
 
 
-CLAIMS = {"snell.permutation-function": permutation_function}
+CLAIMS = {
+    "snell.permutation-function": Readings(
+        partial(permutation_function, longer=False), permutation_function
+    )
+}
 
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:

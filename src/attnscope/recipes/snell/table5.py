@@ -40,6 +40,7 @@ from attnscope.recipes.kit.sheet import Sheet, percent, point, rng
 from attnscope.recipes.snell.about import about_agreement
 from attnscope.recipes.snell.agreement import (
     CODE,
+    NEVER,
     PAIRS,
     TEXT,
     AgreementTable,
@@ -183,7 +184,7 @@ def contextual(
         level = mean_agreement(highest(table.pair(pair, way, metric))[1])
         at = contextualised(level, hat, reached, star)
         xi = point(star) if at.step is None else mean_interval(at.performance)
-        tau = {"tau0": "never exceeded" if at.step is None else at.step, "of": _seeds(seeds)}
+        tau = {"tau0": NEVER if at.step is None else at.step, "of": _seeds(seeds)}
         variant = printed | {"agreement": metric}
         rows.append(sheet.row(f"xi({pair})", xi, axes, seeds=seeds, found=tau, variant=variant))
     # Other people's BLEU compares only with the same signature.
@@ -212,8 +213,18 @@ def curves(table: AgreementTable, way: Procedure) -> list[Record]:
     sheet, reference = table.sheet(way), table.runs.reference
     uniform = table.pair("alpha,beta_uf", way)
     taken = {step: percent(table.interval(values)) for step, values in uniform.items()}
+    top, steps = highest(uniform)[1], list(uniform)
+    above = [
+        sheet.row(
+            "above_end(alpha,beta_uf)",
+            table.interval(top - uniform[steps[place]]),
+            {"end": end},
+            share=True,
+        )
+        for end, place in (("start", 0), ("end", -1))
+    ]
     inflation = sheet.row("inflation", point(_inflation(uniform)), share=True)
-    rows: list[Record] = [sheet.curve("curve(alpha,beta_uf)", "step", taken), inflation]
+    rows: list[Record] = [sheet.curve("curve(alpha,beta_uf)", "step", taken), inflation, *above]
 
     steps = reference.evaluated_steps
     for name, score in (("beta", "lexical_probe"), ("alpha", "attention")):

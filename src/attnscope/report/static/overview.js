@@ -162,10 +162,19 @@ function pooled(runs) {
   return el("p", { className: "faint" }, "Of runs with several settings those at the defaults decide, or else those with the fewest changes; where two have measured the same, the one of the later folder counts.");
 }
 
+// A claim in two readings: the first gives the verdict, the second is shown with its own.
+function readings([words, rule]) {
+  const found = [rule.evidence, rule.note].filter(Boolean).join(". ");
+  return [
+    [`(a) The paper's words, ${words.verdict}`, `${words.says} (${words.fixed})`],
+    [`(b) The stricter rule, ${rule.verdict}`, `${rule.says} (${rule.fixed}). ${found}`],
+  ];
+}
+
 function claimBlock(claim, glossary) {
   const verdict = claim.quick ?? claim.verdict;
   const more = [
-    ["Decided by", claim.decided],
+    ...(claim.readings.length ? readings(claim.readings) : [["Decided by", claim.decided]]),
     ["Printed in the paper", claim.published.join("; ")],
     ["Deviation", claim.deviation],
     ["Note", claim.note],
