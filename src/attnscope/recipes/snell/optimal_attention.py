@@ -203,12 +203,9 @@ def _agreements(linear: TrainedUnit, solved: Solved, step: int, sheet: Sheet) ->
     for pair, scores in pairs.items():
         values = per_word(*scores)
         # The authors' probe is what the printed number is about.
-        named = (
-            {"published": PRINTED if sheet.dataset == MAIN else None}
-            if pair == "alpha_opt,beta_word"
-            else {}
-        )
-        rows.append(sheet.row(f"A({pair})", table.interval(values), share=True, **named))
+        own = pair == "alpha_opt,beta_word" and sheet.dataset == MAIN
+        printed = PRINTED if own else None
+        rows.append(sheet.row(f"A({pair})", table.interval(values), share=True, published=printed))
         rows += above_chance(sheet, pair, values, table)
     return [*rows, chance(sheet, table)]
 
