@@ -21,7 +21,7 @@ help:
 	@echo "make format        formatting and simple linting, repaired"
 	@echo "make attack        damaged inputs, edited results and kills, many of each; docs/reliability.md"
 	@echo "make benchmarks    every ratio under benchmarks/"
-	@echo "make reproduction  docs/reproduction.md and results/claims.json, made from results/"
+	@echo "make reproduction  docs/reproduction.md, docs/papers and tables of numbers, made from results/"
 	@echo "make clean         remove the environment, caches and builds (never runs/)"
 
 # One thread per process: the tests and the recipes spread over processes instead.

@@ -229,6 +229,11 @@ def claims(
         f"{counts['holds']} hold, {counts['fails']} fail, {len(judged) - sum(counts.values())} are "
         f"undecided ({len(judged) - len(measured)} of them without a run)."
     )
+    from attnscope.claims.fidelity import compare, sentence
+
+    cells = compare(results)
+    if any(cell.measured for cell in cells):
+        console.print(sentence(cells), markup=False, highlight=False, soft_wrap=True)
 
 
 def _slurm_settings(

@@ -112,8 +112,12 @@ def test_the_page_names_every_claim_and_its_links_lead_somewhere(tmp_path: Path)
     write_reproduction(tmp_path / "results", page)
     text = page.read_text()
     assert all(entry.id in text for entry in catalogue())
-    (link,) = re.findall(r"!\[.*?\]\((.*?)\)", text)
-    assert (page.parent / link).exists()
+    own = page.parent / "papers" / "snell.md"
+    for source, pattern in ((page, r"\((papers/\w+\.md)"), (own, r"\]\((\.\./[^)#]*)\)")):
+        links = re.findall(pattern, source.read_text())
+        assert links
+        assert all((source.parent / link).exists() for link in links)
+    assert "### snell.permutation-copy" in own.read_text()
     stored = json.loads((tmp_path / "results" / "claims.json").read_text())
     assert len(stored) == len(catalogue())
 
@@ -132,10 +136,13 @@ def test_an_interval_among_the_evidence_keeps_its_names_in_json() -> None:
 def test_the_repository_says_what_its_results_say(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     for path in (ROOT / "results").rglob("*"):
-        if path.is_file() and path.name != "claims.json":
+        if path.is_file() and path.suffix != ".csv" and path.name != "claims.json":
             target = copy / "results" / path.relative_to(ROOT / "results")
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(path.read_bytes())
     write_reproduction(copy / "results", copy / "docs" / "reproduction.md")
-    for name in ("docs/reproduction.md", "results/claims.json"):
+    made = [path.relative_to(copy) for path in (copy / "docs").rglob("*.md")]
+    made += [path.relative_to(copy) for path in (copy / "results").rglob("*.csv")]
+    assert len(made) == 10  # a page and a table of numbers for each paper, and one of each for all
+    for name in (*made, Path("results/claims.json")):
         assert (copy / name).read_text() == (ROOT / name).read_text(), name

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from attnscope.claims.catalogue import catalogue
+from attnscope.claims.fidelity import compare, sentence as totals
 from attnscope.claims.symbols import in_letters, measure_words
 from attnscope.claims.verdicts import Judged
 from attnscope.claims.wording import formatted, number, plain_setting, sentence
@@ -203,3 +204,9 @@ def judged_results(results: Sequence[Result], notices: list[str]) -> list[Judged
     """Decide the claims; where results lack what a rule needs, it is undecided and says so."""
     notices += notes_on_missing(result.recipe for result in results)
     return judge(results)
+
+
+def fidelity_sentence(found: Sequence[FoundResult]) -> str:
+    """Return how many printed results the measured numbers meet; empty where none is measured."""
+    cells = compare(each.result for each in found)
+    return totals(cells) if any(cell.measured for cell in cells) else ""

@@ -24,6 +24,7 @@ from attnscope.report.matrices import matrix_scenes
 from attnscope.report.overview import (
     about_json,
     claims_json,
+    fidelity_sentence,
     figures_of,
     judged_results,
     known_measures,
@@ -96,6 +97,7 @@ def payload(request: Request, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
             for block in about_json(each, run["key"])
         ],
         "claims": claims,
+        "fidelity": fidelity_sentence(found.results),
         "audits": audits_json(found.results, notices),
         "planes": all_planes[:_MOST_PLANES],
         "symbols": _symbols(runs),

@@ -81,6 +81,7 @@ function summary(data, measured) {
       stopped ? `. ${plural(stopped, "unit")} of those shown stopped before the end; the same command resumes ${stopped === 1 ? "it" : "them"}` : "",
       ".",
     ),
+    data.fidelity ? el("p", {}, data.fidelity) : null,
     el("p", { className: "faint" }, "From ", data.folders.map((folder, index) => [index ? ", " : "", el("code", {}, word(folder, 80))]), "."),
   );
 }

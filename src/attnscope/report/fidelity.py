@@ -1,0 +1,89 @@
+"""The count of printed results that were met, as lines of Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from attnscope.claims.fidelity import (
+    OWN,
+    PART,
+    STAND_IN,
+    ComparedCell,
+    Tally,
+    farthest,
+    reason,
+    sentence,
+)
+from attnscope.claims.papers import PAPERS
+from attnscope.claims.wording import number, ranged
+
+_CORPORA = {OWN: "own corpora", PART: "a part of the corpus", STAND_IN: "a stand-in"}
+_FARTHEST = 10
+
+
+def introduction(cells: Sequence[ComparedCell]) -> Iterator[str]:
+    """Yield what is counted, and the totals."""
+    yield f"{sentence(cells)}\n"
+    yield (
+        "Within tolerance is within three points (three percent of counts, lengths and nats) or "
+        "inside the measured 95 % interval; where the number of each seed is kept, that is the "
+        "interval in which the paper's own runs are expected. `results/fidelity.csv` has every "
+        "cell.\n"
+    )
+
+
+def papers_table(cells: Sequence[ComparedCell]) -> Iterator[str]:
+    """Yield a table by paper, and by how its corpora relate to the paper's."""
+    yield from _head("paper")
+    for paper in PAPERS:
+        own = [cell for cell in cells if cell.paper == paper and not cell.statistic]
+        yield _line(f"[{paper}](papers/{paper}.md)", own)
+        for kind, words in _CORPORA.items():
+            part = [cell for cell in own if cell.corpus == kind and cell.measured is not None]
+            if part and len(part) < len(own):
+                yield _line(f"– {words}", part)
+    yield ""
+
+
+def by_table(cells: Sequence[ComparedCell]) -> Iterator[str]:
+    """Yield a table by the paper's tables; sizes of corpora and models are the last lines."""
+    yield from _head("printed in")
+    results = [cell for cell in cells if not cell.statistic]
+    sizes = [cell for cell in cells if cell.statistic]
+    for part, suffix in ((results, ""), (sizes, " (sizes)")):
+        for table in dict.fromkeys(cell.row.table for cell in part):
+            yield _line(f"{table}{suffix}", [cell for cell in part if cell.row.table == table])
+    yield ""
+
+
+def farthest_cells(cells: Sequence[ComparedCell]) -> Iterator[str]:
+    """Yield the cells that are off by most, each with the reason as far as it is known."""
+    found = farthest(cells, _FARTHEST)
+    if not found:
+        return
+    yield "The farthest cells:\n"
+    yield "| printed in | of | printed | measured | corpus | reason |"
+    yield "|---|---|---|---|---|---|"
+    for cell in found:
+        assert cell.measured is not None
+        variant = ", ".join(f"{key}={value}" for key, value in cell.row.variant)
+        of = " ".join(filter(None, (cell.row.metric, cell.row.dataset, variant)))
+        parts = (cell.row.table, of, number(cell.row.value), ranged(cell.measured))
+        yield _row(*parts, cell.corpus, reason(cell))
+    yield ""
+
+
+def _head(first: str) -> Iterator[str]:
+    yield f"| {first} | cells | comparable | within tolerance | inside the interval |"
+    yield "|---|---|---|---|---|"
+
+
+def _line(label: str, cells: Sequence[ComparedCell]) -> str:
+    tally = Tally.of(cells)
+    within = f"{tally.within} ({tally.share})"
+    return _row(label, str(tally.cells), str(tally.comparable), within, str(tally.inside))
+
+
+def _row(*cells: str) -> str:
+    """Return a line of a table; a bar inside a cell would end it."""
+    return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
