@@ -70,4 +70,19 @@ class Placement:
                 imports=self.imports,
                 import_one=add,
             )
-        raise UsageError(f"--on {self.on} is not known; {suggestion(self.on, PLACES)}")
+        if self.place == "slurm":
+            from attnscope.training.engine.slurm import SlurmWorkers
+
+            return SlurmWorkers(
+                workspace,
+                jobs,
+                workers=self.workers or 1,
+                parameters=self.slurm,
+                mixed=self.mixed,
+                imports=self.imports,
+                import_one=add,
+            )
+        from attnscope.training.engine.ray_cluster import RayWorkers
+
+        address = self.on.partition(":")[2] or None
+        return RayWorkers(workspace, jobs, address=address, mixed=self.mixed, imports=self.imports)

@@ -15,6 +15,7 @@ A sweep is named after its groups, so the same command finds the same one again.
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ from attnscope.errors import UsageError, WorkspaceError
 from attnscope.runs.atomic import ASIDE, make_folder, read_json, write_json
 from attnscope.runs.environment import differences
 from attnscope.runs.files import refuse_links
+from attnscope.runs.host import host
 from attnscope.runs.lock import locked
 from attnscope.runs.spec import Settings, fingerprint, usage_errors
 
@@ -216,8 +218,25 @@ def live_workers(
             facts = read_json(path, plain=True) if heard else None
         except (OSError, WorkspaceError):
             continue
-        if isinstance(facts, dict) and (sweep is None or facts.get("sweep") == sweep):
+        if not isinstance(facts, dict) or _is_dead(facts):
+            continue
+        if sweep is None or facts.get("sweep") == sweep:
             yield facts
+
+
+def _is_dead(worker: Mapping[str, Any]) -> bool:
+    """Whether a worker ran on this host and runs no longer."""
+    pid = worker.get("pid")
+    if worker.get("host") != host() or not isinstance(pid, int) or pid < 1:
+        return False
+    try:
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):  # Another user's process, or a system without /proc.
+        return False
+    return state in ("Z", "X")  # Ended, and waiting for its parent to notice.
 
 
 def one_environment(environments: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any] | None:

@@ -1,0 +1,191 @@
+"""A group of units as a task of Ray, on a node that shares no folder with the driver.
+
+The task gets configurations as JSON and files as bytes, trains in a folder of its own, and yields
+messages: that it has started and where, steps, checkpoints, and in the end the files of every unit.
+Files travel in parts of a few megabytes, so a unit may be larger than the object store.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from attnscope.errors import AttnscopeError
+from attnscope.runs.atomic import ASIDE
+from attnscope.runs.environment import environment
+from attnscope.runs.host import host, this_process
+from attnscope.training.accelerator import accelerator
+from attnscope.training.engine.workers import Outcome, attempt, give_back_memory
+from attnscope.training.loop import CHECKPOINT_SECONDS
+from attnscope.training.registry import read_unit
+
+PART_BYTES = 4 * 2**20
+BEAT_SECONDS = 2.0
+_SHARE = 0.02  # of the time may be spent on mailing checkpoints
+
+Message = dict[str, Any]
+
+
+def train_task(order: str, files: Sequence[Any]) -> Iterator[Message]:
+    """Train a group; yield messages.
+
+    Parameters
+    ----------
+    order
+        JSON: ``units`` (name and configuration of each), ``imports``, ``mail_seconds``.
+    files
+        References to messages of the kind ``part``: checkpoints of the units, and the units that
+        they need.
+    """
+    wanted = json.loads(order)
+    scratch = Path(tempfile.mkdtemp(prefix="attnscope-ray-"))
+    try:
+        _receive(files, scratch / "units")
+        yield from _Task(wanted, scratch).messages()
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+        give_back_memory()
+
+
+def _receive(files: Sequence[Any], units: Path) -> None:
+    import ray
+
+    for reference in files:
+        write_part(units, ray.get(reference))
+
+
+class _Task:
+    def __init__(self, wanted: Message, scratch: Path) -> None:
+        self.wanted, self.scratch = wanted, scratch
+        self.names = [unit["name"] for unit in wanted["units"]]
+        self.device = wanted["units"][0]["config"]["device"]
+        self.outbox: queue.Queue[Any] = queue.Queue()
+        self.steps = 0
+        self.mail_after = float(wanted.get("mail_seconds", CHECKPOINT_SECONDS))
+        self.next_mail = time.monotonic() + self.mail_after
+        self.mailed: dict[Path, tuple[int, int]] = {}
+        self.snapshot_free = threading.Event()
+        self.snapshot_free.set()
+
+    def messages(self) -> Iterator[Message]:
+        yield {
+            "kind": "started",
+            "process": this_process(),
+            "environment": environment(self.device, accelerator(self.device)),
+        }
+        thread = threading.Thread(target=self._train, daemon=True)
+        thread.start()
+        while True:
+            try:
+                item = self.outbox.get(timeout=BEAT_SECONDS)
+            except queue.Empty:
+                yield self._beat()
+                continue
+            if isinstance(item, list):  # outcomes
+                break
+            yield from self._mail(item)
+        thread.join()
+        yield self._beat()
+        for name, (status, _) in zip(self.names, item, strict=True):
+            if status == "finished":
+                yield from parts(self.scratch / "units" / name, finished_files)
+        yield {"kind": "ended", "outcomes": item, "host": host()}
+
+    def _beat(self) -> Message:
+        steps, self.steps = self.steps, 0
+        return {"kind": "beat", "steps": steps}
+
+    def _train(self) -> None:
+        try:
+            for name in self.wanted["imports"]:
+                import_module(name)
+            units = [read_unit(unit["config"], unit["name"]) for unit in self.wanted["units"]]
+            outcomes = attempt(units, self.scratch, self._report, lambda sentence: None)
+        except AttnscopeError as error:
+            outcomes = [("failed", str(error))] * len(self.names)
+        except Exception as error:
+            outcomes = [("failed", f"{type(error).__name__}: {error}")] * len(self.names)
+        self.outbox.put(outcomes)
+
+    def _report(self, steps: int) -> None:
+        self.steps += steps
+        if time.monotonic() >= self.next_mail and self.snapshot_free.is_set():
+            self._snapshot()
+
+    def _snapshot(self) -> None:
+        """Read what changed since the last mail, between two steps: files belong together."""
+        started = time.monotonic()
+        folders = [self.scratch / "units" / name for name in self.names]
+        listed = {folder.name: unfinished_files(folder) for folder in folders}
+        if not all(any(n.startswith("checkpoint-") for n in names) for names in listed.values()):
+            self.next_mail = started + 1.0
+            return
+        changed = []
+        for folder in folders:
+            for name in listed[folder.name]:
+                facts = (folder / name).stat()
+                if self.mailed.get(folder / name) != (facts.st_size, facts.st_mtime_ns):
+                    self.mailed[folder / name] = facts.st_size, facts.st_mtime_ns
+                    changed.append((folder.name, name, (folder / name).read_bytes()))
+        self.snapshot_free.clear()
+        self.outbox.put((started, listed, changed))
+
+    def _mail(self, item: tuple[float, dict[str, list[str]], Any]) -> Iterator[Message]:
+        """Yield a checkpoint, and put the next one off for as long as it is to cost 2 % at most."""
+        started, listed, changed = item
+        for unit, name, content in changed:
+            yield from _parts(unit, name, content)
+        yield {"kind": "mailed", "files": listed} | {"steps": self._beat()["steps"]}
+        now = time.monotonic()
+        self.next_mail = now + max(self.mail_after, (now - started) / _SHARE)
+        self.snapshot_free.set()
+
+
+def unfinished_files(folder: Path) -> list[str]:
+    """Return the files that an unfinished unit is resumed from, its checkpoints last."""
+    found = [
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and path.name not in ("lock", "done.json")
+    ]
+    kept = [name for name in found if not Path(name).name.startswith(ASIDE)]
+    return sorted(kept, key=lambda name: (name.startswith("checkpoint-"), name))
+
+
+def finished_files(folder: Path) -> list[str]:
+    """Return the files of a finished unit, ``done.json`` last."""
+    kept = [name for name in unfinished_files(folder) if not name.startswith("checkpoint-")]
+    return [*kept, "done.json"]
+
+
+def parts(folder: Path, listing: Any) -> Iterator[Message]:
+    """Yield the files of a unit in parts."""
+    for name in listing(folder):
+        yield from _parts(folder.name, name, (folder / name).read_bytes())
+
+
+def _parts(unit: str, name: str, content: bytes) -> Iterator[Message]:
+    for start in range(0, max(len(content), 1), PART_BYTES):
+        data = content[start : start + PART_BYTES]
+        yield {"kind": "part", "unit": unit, "file": name, "start": start, "data": data}
+
+
+def write_part(units: Path, message: Message) -> None:
+    """Write a part of a file below a folder of units."""
+    path = units / message["unit"] / message["file"]
+    if ".." in path.relative_to(units).parts or path.is_symlink():
+        raise AttnscopeError(f"{path} is not a file of a unit.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "wb" if message["start"] == 0 else "ab") as stream:
+        stream.write(message["data"])
+
+
+__all__ = ["Message", "Outcome", "finished_files", "parts", "train_task", "unfinished_files"]
