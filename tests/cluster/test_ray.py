@@ -12,7 +12,7 @@ import pytest
 
 from attnscope.errors import AttnscopeError, UsageError
 from attnscope.runs.host import host
-from attnscope.training.engine import ray_task
+from attnscope.training.engine import ray_cluster
 from attnscope.training.engine.ray_cluster import RayWorkers, base_units
 from attnscope.training.imitation import Imitation
 from attnscope.training.objective import Likelihood
@@ -50,11 +50,11 @@ def trainer(cluster, tmp_path):
 
 
 class Recorded(RayWorkers):
-    """Keeps every message that arrives, without its data."""
+    """Keeps the names of the units that are sent out."""
 
     def __init__(self, *args, **options):
         super().__init__(*args, **options)
-        self.submitted, self.pids = [], []
+        self.submitted = []
 
     def submit(self, group):
         self.submitted.append([unit.folder(self.workspace).name for unit in group])
@@ -95,36 +95,37 @@ def test_node_killed_at_moments_counted_by_reports_changes_no_byte(cluster, tmp_
     assert kills
 
 
-def test_hung_worker_is_given_up_and_what_it_says_later_changes_nothing(cluster, tmp_path, expect):
-    units = singles(2, steps=3000)
-    stopped = []
-
-    class Stopping(RayWorkers):
-        def demand_environment(self, environment, where):
-            super().demand_environment(environment, where)
-
-    taken = ray_task.write_part
-    trainer = Stopping(tmp_path, hang_seconds=8, mail_seconds=0.1)
-    from attnscope.training.engine import ray_cluster
-
+def test_hung_worker_is_given_up_and_what_it_says_later_changes_nothing(
+    cluster, tmp_path, expect, monkeypatch
+):
+    """A process is stopped as it starts; given up, it wakes, and trains to its end."""
+    units = singles(3, steps=60)
+    stopped, woken = [], []
     take = ray_cluster._Sweep._take
 
     def stop_first(self, messages, flight, order, message):
-        if message["kind"] == "beat" and not stopped:
-            stopped.append(int(flight.where.split()[1]))
-            os.kill(stopped[0], signal.SIGSTOP)
         take(self, messages, flight, order, message)
+        if message["kind"] == "started" and not stopped:
+            stopped.append(message["process"]["pid"])
+            os.kill(stopped[0], signal.SIGSTOP)
 
+    def wake(messages, force):  # Ray would kill it.
+        if stopped and not woken:
+            woken.append(True)
+            os.kill(stopped[0], signal.SIGCONT)
+
+    monkeypatch.setattr(ray_cluster._Sweep, "_take", stop_first)
+    monkeypatch.setattr(ray, "cancel", wake)
     progress = Watching()
-    with pytest.MonkeyPatch.context() as patch, trainer:
-        patch.setattr(ray_cluster._Sweep, "_take", stop_first)
+    with RayWorkers(tmp_path, hang_seconds=15, mail_seconds=0.1) as trainer:
         trained = trainer.train(units, progress)
-        before = [unit.folder.finished() for unit in trained]
-        os.kill(stopped[0], signal.SIGCONT)
         expect(trained, units)
-    assert before == [(True, [])] * 2
-    assert sum("not heard of" in note for note in progress.notes) == 1
-    assert taken is ray_task.write_part
+    assert woken
+    lost = f"was lost with process {stopped[0]} on {host()} (not heard of for 15 s)"
+    assert any(lost in note for note in progress.notes)
+    assert sorted(progress.done) == sorted(unit.folder.name for unit in trained)
+    for unit in trained:
+        assert unit.folder.finished() == (True, [])
 
 
 DRIVER = """
@@ -161,7 +162,7 @@ def test_killed_driver_started_again_trains_nothing_finished_again(cluster, tmp_
 
 def test_unit_larger_than_the_object_store_comes_back_whole(trainer, tmp_path, expect):
     [small] = singles(1)
-    # Embedding and readout of 2 x 40,000 x 160 numbers, as last and as best weights.
+    # Two LSTMs of some 12 million numbers, as last and as best weights.
     model = small.model.model_copy(update={"embedding": 1200, "hidden": 1200})
     unit = small.model_copy(
         update={
@@ -213,7 +214,6 @@ def test_no_cluster_at_an_address_is_one_sentence(tmp_path, monkeypatch):
 def test_head_is_started_on_loopback_alone(tmp_path, monkeypatch):
     given, ended = {}, []
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    monkeypatch.setattr(ray, "init", given.update)
     monkeypatch.setattr(ray, "init", lambda **options: given.update(options))
     monkeypatch.setattr(ray, "shutdown", lambda: ended.append(True))
     monkeypatch.setattr(ray.util, "get_node_ip_address", lambda: "10.0.0.1")

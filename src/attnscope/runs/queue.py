@@ -44,6 +44,7 @@ class QueuedGroup(Settings):
 
     units: tuple[QueuedUnit, ...]
     steps: int
+    evaluations: int = 0
 
     @property
     def key(self) -> str:

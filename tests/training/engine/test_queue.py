@@ -29,10 +29,13 @@ class Counted(Silent):
     """Counts what it is told."""
 
     def __init__(self):
-        self.steps, self.done, self.notes = 0, [], []
+        self.steps, self.evaluations, self.done, self.notes = 0, 0, [], []
 
     def advance(self, steps):
         self.steps += steps
+
+    def evaluated(self, evaluations):
+        self.evaluations += evaluations
 
     def finished(self, unit):
         self.done.append(unit)
@@ -79,6 +82,7 @@ def test_queue_gives_the_bytes_of_a_run_here_and_shows_all_steps(trainer, units,
     for one, other in zip(shared, here, strict=True):
         assert numbers(one.folder.path) == numbers(other.folder.path)
     assert progress.steps == sum(unit.training.steps for unit in units)
+    assert progress.evaluations == sum(len(unit.training.schedule) for unit in units)
     assert sorted(progress.done) == sorted(unit.folder.name for unit in shared)
     assert trainer.groups == [
         tuple(unit.folder(tmp_path).name for unit in group) for group in groups(units)

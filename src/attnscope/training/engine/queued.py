@@ -140,7 +140,11 @@ def _queued(group: Sequence[Unit], workspace: Path) -> QueuedGroup:
     units = tuple(
         QueuedUnit(name=unit.folder(workspace).name, config=unit.config()) for unit in group
     )
-    return QueuedGroup(units=units, steps=sum(unit.training.steps for unit in group))
+    return QueuedGroup(
+        units=units,
+        steps=sum(unit.training.steps for unit in group),
+        evaluations=sum(len(unit.training.schedule) for unit in group),
+    )
 
 
 class _Waiting:
@@ -195,6 +199,7 @@ class _Waiting:
         group = self.left.pop(key)
         self.steps_of_done += group.steps
         self.failures += reasons.values()
+        self.progress.evaluated(group.evaluations)
         for unit in group.units:
             if unit.name not in reasons:
                 self.progress.finished(unit.name)

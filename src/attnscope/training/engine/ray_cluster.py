@@ -307,6 +307,7 @@ class _Sweep:
             elif not self._store_unit(flight, folder):
                 deaths.append(folder.name)
             else:
+                self.progress.evaluated(len(unit.training.schedule))
                 self.progress.finished(folder.name)
         if deaths:
             self._again(messages, f"the files of {deaths[0]} arrived damaged")

@@ -56,9 +56,9 @@ def train_task(order: str, files: Sequence[Any]) -> Iterator[Message]:
 
 
 def _receive(files: Sequence[Any], units: Path) -> None:
-    import ray
-
     for reference in files:
+        import ray
+
         write_part(units, ray.get(reference))
 
 
@@ -108,7 +108,13 @@ class _Task:
             for name in self.wanted["imports"]:
                 import_module(name)
             units = [read_unit(unit["config"], unit["name"]) for unit in self.wanted["units"]]
-            outcomes = attempt(units, self.scratch, self._report, lambda sentence: None)
+            outcomes = attempt(
+                units,
+                self.scratch,
+                self._report,
+                lambda sentence: None,
+                checkpoint_seconds=self.mail_after,
+            )
         except AttnscopeError as error:
             outcomes = [("failed", str(error))] * len(self.names)
         except Exception as error:
@@ -125,8 +131,8 @@ class _Task:
         started = time.monotonic()
         folders = [self.scratch / "units" / name for name in self.names]
         listed = {folder.name: unfinished_files(folder) for folder in folders}
-        if not all(any(n.startswith("checkpoint-") for n in names) for names in listed.values()):
-            self.next_mail = started + 1.0
+        if not all(map(_has_progress, listed.values())):
+            self.next_mail = started + min(1.0, self.mail_after)
             return
         changed = []
         for folder in folders:
@@ -147,6 +153,14 @@ class _Task:
         now = time.monotonic()
         self.next_mail = now + max(self.mail_after, (now - started) / _SHARE)
         self.snapshot_free.set()
+
+
+def _has_progress(files: Sequence[str]) -> bool:
+    """Whether a unit has a checkpoint of a step other than the first."""
+    return bool(files) and files[-1].startswith("checkpoint-") and files[-1] > _FIRST
+
+
+_FIRST = "checkpoint-00000000.safetensors"
 
 
 def unfinished_files(folder: Path) -> list[str]:

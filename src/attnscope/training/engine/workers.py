@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypedDict
 
 import torch
 
@@ -27,7 +27,7 @@ from attnscope.errors import AttnscopeError, UnitLocked
 from attnscope.training.engine.grouping import is_vmapped
 from attnscope.training.engine.groups import train_group
 from attnscope.training.engine.trainer import Trainer
-from attnscope.training.loop import train_unit, uncounted
+from attnscope.training.loop import CHECKPOINT_SECONDS, train_unit, uncounted
 from attnscope.training.memory import memory_errors
 from attnscope.training.progress import Progress
 from attnscope.training.trained_unit import TrainedUnit
@@ -187,6 +187,12 @@ def train_units(
         return workers.train(units, progress)
 
 
+class _Options(TypedDict):
+    evaluated: Callable[[int], None]
+    wait: bool
+    checkpoint_seconds: float
+
+
 def attempt(
     units: list[Unit],
     workspace: Path,
@@ -194,15 +200,19 @@ def attempt(
     note: Callable[[str], None],
     wait: bool = False,
     evaluated: Callable[[int], None] = uncounted,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> list[Outcome]:
     """Train or resume a group, held whole or not at all; return what became of each unit."""
     try:
         with memory_errors(units[0].name):
             errors: list[AttnscopeError | None] = [None]
+            options = _Options(
+                evaluated=evaluated, wait=wait, checkpoint_seconds=checkpoint_seconds
+            )
             if is_vmapped(units):
-                errors = train_group(units, workspace, report, note, evaluated=evaluated, wait=wait)
+                errors = train_group(units, workspace, report, note, **options)
             else:
-                train_unit(units[0], workspace, report, note, evaluated=evaluated, wait=wait)
+                train_unit(units[0], workspace, report, note, **options)
     except (AttnscopeError, torch.OutOfMemoryError) as error:
         return [_unfinished(error)] * len(units)
     return [
