@@ -106,11 +106,11 @@ def test_hung_worker_is_given_up_and_what_it_says_later_changes_nothing(
     def stop_first(self, messages, flight, order, message):
         take(self, messages, flight, order, message)
         if message["kind"] == "started" and not stopped:
-            stopped.append(message["process"]["pid"])
+            stopped.extend((message["process"]["pid"], messages))
             os.kill(stopped[0], signal.SIGSTOP)
 
     def wake(messages, force):  # Ray would kill it.
-        if stopped and not woken:
+        if stopped and messages is stopped[1]:
             woken.append(True)
             os.kill(stopped[0], signal.SIGCONT)
 
@@ -120,7 +120,7 @@ def test_hung_worker_is_given_up_and_what_it_says_later_changes_nothing(
     with RayWorkers(tmp_path, hang_seconds=15, mail_seconds=0.1) as trainer:
         trained = trainer.train(units, progress)
         expect(trained, units)
-    assert woken
+    assert woken == [True]
     lost = f"was lost with process {stopped[0]} on {host()} (not heard of for 15 s)"
     assert any(lost in note for note in progress.notes)
     assert sorted(progress.done) == sorted(unit.folder.name for unit in trained)
