@@ -15,6 +15,7 @@ from attnscope.claims.verdicts import Judged
 from attnscope.claims.wording import formatted, number, plain_setting, sentence
 from attnscope.errors import UnreadableFile
 from attnscope.recipes.about import about_corpora, only_own
+from attnscope.recipes.kit.about import REPORT
 from attnscope.recipes.recipe import RecipeModule, command_of, module_of
 from attnscope.recipes.registry import entries, measures_of, notes_on_missing, paper_measures
 from attnscope.recipes.verdicts import judge
@@ -75,11 +76,17 @@ def run_json(found: FoundResult, key: str, notices: list[str]) -> dict[str, Any]
 
 def about_json(found: FoundResult, key: str) -> list[dict[str, Any]]:
     """Return what a run says about the user's corpora, for the top of the page."""
-    result = found.result
-    return [
-        {"run": key, "recipe": result.recipe, "label": result.label, **about.as_json()}
-        for about in about_corpora(result)
-    ]
+    result, blocks = found.result, []
+    for about in about_corpora(result):
+        steps = [_VIEW if step == REPORT else step.replace(*_HERE) for step in about.next]
+        own = {"run": key, "recipe": result.recipe, "label": result.label, "next": steps}
+        blocks.append(about.as_json() | own)
+    return blocks
+
+
+# On the page itself there is no need to be sent there.
+_HERE = (" of `attnscope report`", "")
+_VIEW = REPORT.replace("`attnscope report`", "The Attention view")
 
 
 def known_module(recipe: str) -> RecipeModule | None:

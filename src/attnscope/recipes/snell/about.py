@@ -33,8 +33,10 @@ def about_agreement(numbers: CorpusNumbers) -> About:
     found += _uniform(numbers, accuracy)
     warnings = [*numbers.warnings, *(accuracy_warnings(numbers, accuracy) if labelled else [])]
     steps = [REPORT]
-    if warnings:
+    if not learned(numbers, accuracy):
         steps.insert(0, "More texts or more steps come before any question about attention.")
+    elif warnings:
+        steps.insert(0, "More texts or more steps may take the model beyond single words.")
     else:
         other = "snell/table11" if labelled else "snell/optimal-attention"
         steps.append(f"`attnscope run {other}` asks the same of {_NEXT[other]}.")

@@ -57,26 +57,26 @@ function aboutBlock(data, each) {
   );
 }
 
-// Commands stand between backquotes.
+// Commands stand between backquotes; a number stays with its percent sign.
 function marked(text) {
-  return text.split("`").map((part, index) => (index % 2 ? el("code", {}, part) : part));
+  return text.replaceAll(" %", "\u00a0%").split("`").map((part, index) => (index % 2 ? el("code", {}, part) : part));
 }
 
 function summary(data, measured) {
-  const count = (verdict) => measured.filter((claim) => claim.verdict === verdict).length;
   const recipes = new Set(data.runs.map((run) => run.recipe)).size;
   const units = data.scenes.flatMap((scene) => scene.units);
   const running = units.filter((unit) => unit.running).length;
   const stopped = units.filter((unit) => unit.stopped).length;
+  const own = data.runs.length > 0 && data.runs.every((run) => run.own);
   return el(
     "div",
     { className: "lead" },
     el(
       "p",
       {},
-      `${plural(data.runs.length, "run")} of ${plural(recipes, "recipe")}, on which ${plural(measured.length, "claim")} of the papers ${measured.length === 1 ? "is" : "are"} measured: `,
-      ["holds", "fails", "undecided"].map((verdict, index) => [index ? ", " : "", chip(verdict, `${number(count(verdict))} ${verdict === "undecided" ? verdict : verdict.replace(/s$/, "")}`)]),
-      measured.some((claim) => claim.quick) ? ` (${number(measured.filter((claim) => claim.quick).length)} from quick runs, which never decide)` : "",
+      `${plural(data.runs.length, "run")} of ${plural(recipes, "recipe")}`,
+      // Claims are about the papers' corpora.
+      own ? "" : verdicts(measured),
       running ? `. ${plural(running, "unit")} of those shown ${running === 1 ? "is" : "are"} still training` : "",
       stopped ? `. ${plural(stopped, "unit")} of those shown stopped before the end; the same command resumes ${stopped === 1 ? "it" : "them"}` : "",
       ".",
@@ -84,6 +84,16 @@ function summary(data, measured) {
     data.fidelity ? el("p", {}, data.fidelity) : null,
     el("p", { className: "faint" }, "From ", data.folders.map((folder, index) => [index ? ", " : "", el("code", {}, word(folder, 80))]), "."),
   );
+}
+
+function verdicts(measured) {
+  const count = (verdict) => measured.filter((claim) => claim.verdict === verdict).length;
+  const quick = measured.filter((claim) => claim.quick).length;
+  return [
+    `, on which ${plural(measured.length, "claim")} of the papers ${measured.length === 1 ? "is" : "are"} measured: `,
+    ["holds", "fails", "undecided"].map((verdict, index) => [index ? ", " : "", chip(verdict, `${number(count(verdict))} ${verdict === "undecided" ? verdict : verdict.replace(/s$/, "")}`)]),
+    quick ? ` (${number(quick)} from quick runs, which never decide)` : "",
+  ];
 }
 
 function notices(list) {
@@ -117,7 +127,8 @@ function contents(data, recipes) {
     "ul",
     { className: "contents" },
     recipes.map((recipe) => {
-      const claims = data.claims.filter((claim) => claim.measured && claim.recipes.includes(recipe));
+      const own = data.runs.every((run) => run.recipe !== recipe || run.own);
+      const claims = own ? [] : data.claims.filter((claim) => claim.measured && claim.recipes.includes(recipe));
       return el("li", {}, el("a", { href: `#${anchor(recipe)}` }, word(recipe)), " ", claims.map((claim) => dot(claim)));
     }),
   );
