@@ -152,7 +152,7 @@ def test_the_marked_cell_is_the_pair_of_words_that_is_told(opened, report):
     page = opened().open(report, "attention")
     show_translation(page)
     inputs = page.locator(".sentences p").first.locator("bdi").all_inner_texts()
-    outputs = page.locator(".sentences p").last.locator("bdi").all_inner_texts()
+    outputs = page.locator(".sentences p").nth(1).locator("bdi").all_inner_texts()
     page.focus(".maps")
     page.keyboard.press("ArrowDown")
     expect(page.locator(".readout .pair")).to_have_text(f"{outputs[0]} ← {inputs[0]}")
@@ -287,3 +287,36 @@ def test_paper_has_no_controls(opened, report):
     for hidden in (".top", ".controls", ".slider"):
         expect(page.locator(hidden).first).to_be_hidden()
     expect(page.locator(".maps canvas").first).to_be_visible()
+
+
+def test_recipes_are_searched_and_filtered(opened, report):
+    page = opened().open(report)
+    shown = page.locator("article.recipe:visible")
+    expect(shown).to_have_count(2)
+    page.fill("#find", "no such words anywhere")
+    expect(shown).to_have_count(0)
+    expect(page.locator(".filters")).to_contain_text("0 of 2 recipes shown")
+    # A measured name is found although its table is closed.
+    page.fill("#find", "seeds_learned")
+    expect(page.locator("#recipe-snell-fig3")).to_be_visible()
+    expect(page.locator("#recipe-aitken-fig3")).to_be_hidden()
+    page.fill("#find", "")
+    for choice, value in (("paper", "aitken"), ("recipe", "aitken/fig3")):
+        page.select_option(f"#of-{choice}", value)
+        expect(shown).to_have_count(1)
+        expect(shown).to_contain_text("aitken/fig3")
+        page.select_option(f"#of-{choice}", "")
+    page.select_option("#of-corpus", "b")
+    expect(shown).to_contain_text("snell/fig3")
+    page.select_option("#of-verdict", "holds")
+    expect(shown).to_have_count(0)
+
+
+def test_an_example_shows_what_the_model_says_with_its_probability(opened, report):
+    page = opened().open(report, "attention")
+    page.select_option("#scene", label="grammar-sentiment")
+    expect(page.locator(".sentences")).to_contain_text(
+        re.compile(r"model (nega|posi)tive \(\d+ %\)")
+    )
+    show_translation(page)
+    expect(page.locator(".sentences")).to_contain_text(re.compile(r"model \w+ "))

@@ -214,9 +214,9 @@ def test_parts_that_are_given_stay_as_they_are(tmp_path: Path):
     drawn = CorpusFolder.open(write_corpus(tmp_path / "drawn", train=ROWS[:50], test=ROWS[50:60]))
     assert sum(drawn.sizes.values()) == 60
     assert drawn.sizes["test"] == 10
-    for given in ({}, {"rows": ROWS, "val": ROWS}, {"test": ROWS}):
+    for wrong in ({}, {"rows": ROWS, "val": ROWS}, {"test": ROWS}):
         with pytest.raises(UsageError):
-            write_corpus(tmp_path / "other", **given)
+            write_corpus(tmp_path / "other", **wrong)
 
 
 def test_blank_rows_are_errors_or_left_out_as_asked(tmp_path: Path):

@@ -60,7 +60,7 @@ class Row:
             spans = [[int(start), int(end)] for start, end in self.marks]
         except (TypeError, ValueError) as error:
             raise CorpusError(
-                f"{self.where}: column 3 must be spans [(start, end), …] over the text's words, not "
+                f"{self.where}: column 3 must be spans [(start, end), …] over the words, not "
                 f"{self.marks!r}."
             ) from error
         for start, end in spans:

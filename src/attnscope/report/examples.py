@@ -20,6 +20,7 @@ from attnscope.data.tokens import SPECIALS
 from attnscope.errors import AttnscopeError, UsageError
 from attnscope.report.scenes import Shown
 from attnscope.report.stored_scores import StoredAttention, stored_attention
+from attnscope.report.surface import surface_words
 from attnscope.scores.score import Score
 from attnscope.scores.subwords import WORD_START, word_groups
 from attnscope.training.trained_unit import TrainedUnit
@@ -177,16 +178,35 @@ def _words_of(pieces: list[str]) -> list[int]:
     return [next(places) if group >= 0 else -1 for group in groups]
 
 
-def shown_example(source: Source, batch: Batch, row: int, key: str, why: str = "") -> Shown:
-    """Return an example with its words; ids if the vocabulary cannot be read any more."""
+def shown_example(
+    source: Source,
+    batch: Batch,
+    row: int,
+    key: str,
+    why: str = "",
+    *,
+    text: str | None = None,
+    answer: str = "",
+) -> Shown:
+    """Return an example with its words; ids if the vocabulary cannot be read any more.
+
+    Parameters
+    ----------
+    text
+        The input as it was written: words are shown as they stand in it.
+    answer
+        The model's own output, in words.
+    """
     inputs = batch.inputs[row, : int(batch.input_lengths[row])].tolist()
     targets = batch.targets[row, : int(batch.target_lengths[row])].tolist()
     try:
         words, outputs = source.input_words.decode(inputs), source.output_words.decode(targets)
     except (AttnscopeError, IndexError):
         words, outputs = ([f"#{index}" for index in side] for side in (inputs, targets))
+    if text:
+        words = surface_words(source, text, words)
     groups: tuple[list[int] | None, list[int] | None] = (None, None)
     if any(word.startswith(WORD_START) for word in words):
         groups = _words_of(words), _words_of(outputs)
     gold = batch.gold[row, : len(targets)].tolist()
-    return Shown(key, words, outputs, *groups, gold, why)
+    return Shown(key, words, outputs, *groups, gold, why, answer)

@@ -18,8 +18,10 @@ from attnscope.analysis.decomposition import decompose
 from attnscope.data.batch import Batch
 from attnscope.data.source import Source
 from attnscope.errors import AttnscopeError
+from attnscope.report.answers import model_answers
 from attnscope.report.examples import shown_example
 from attnscope.report.scenes import Follower, Map, Scene, Shown
+from attnscope.report.units import role
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.lexicon import proxy_lexicon
@@ -140,11 +142,14 @@ def sentence_scene(unit: TrainedUnit, sentences: Sequence[str]) -> list[Scene]:
             scores = [unit.score(rule.kind, sentence) for rule in rules]
         except AttnscopeError:
             continue
-        shown.append(shown_example(unit.source, scores[0].batch, 0, sentence))
+        answer = model_answers(unit, scores[0].batch)[0]
+        shown.append(
+            shown_example(unit.source, scores[0].batch, 0, sentence, text=sentence, answer=answer)
+        )
         for each, rule, score in zip(maps, rules, scores, strict=True):
             each.values.append([displayed(_unpadded(score)[0], rule)])
     title = f"{unit.unit.source.dataset}: your sentences"
-    label = f"seed {unit.unit.seed}"
+    label = role(unit.folder.config)
     scene = Scene(
         f"sentences/{unit.folder.name}",
         title,

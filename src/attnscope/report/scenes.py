@@ -27,6 +27,7 @@ _NOTHING = 255
 class Shown:
     """An example: its words, which of them make a word together, gold positions, why it is shown.
 
+    ``answer`` is the model's own output in words: a label with its probability, or a translation.
     Groups number the words that pieces belong to (-1 for none); without pieces they are None.
     """
 
@@ -37,6 +38,7 @@ class Shown:
     output_groups: Sequence[int] | None = None
     gold: Sequence[int] = ()
     why: str = ""
+    answer: str = ""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -58,6 +60,8 @@ class Shown:
             written["gold"] = [place if place < inputs else -1 for place in self.gold[:outputs]]
         if self.why:
             written["why"] = self.why
+        if self.answer:
+            written["answer"] = cut(self.answer)
         left = len(self.inputs) - inputs, len(self.outputs) - outputs
         if any(left):
             written["cut"] = (

@@ -17,10 +17,12 @@ import torch
 from pydantic import ValidationError
 
 from attnscope.errors import AttnscopeError
+from attnscope.report.answers import model_answers
 from attnscope.report.examples import ExampleRequest, chosen_examples, shown_example
 from attnscope.report.own_sentences import displayed, extra_maps, sentence_scene
 from attnscope.report.scenes import Follower, Map, Scene, Shown
 from attnscope.report.stored_scores import StoredScores, agreement, compared_rows
+from attnscope.report.surface import original_text
 from attnscope.report.units import Candidate, chosen, distinguishing, flat, labels, read_candidate
 from attnscope.runs.lock import LEASE_SECONDS, holder_of
 from attnscope.runs.spec import fingerprint
@@ -149,11 +151,17 @@ class _Group:
         )
 
     def _examples(self) -> list[Shown]:
-        source = self.followed[0].source
-        return [
-            shown_example(source, self.stored, row, f"example {key}", why)
-            for row, key, why in zip(self.rows, self.ids, self.whys, strict=True)
-        ]
+        first = self.followed[0]
+        split = first.unit.training.splits[0]
+        answers = model_answers(first, self.stored.rows(torch.tensor(self.rows)).trimmed())
+        shown = []
+        for row, key, why, answer in zip(self.rows, self.ids, self.whys, answers, strict=True):
+            text = original_text(first.unit.source, split, key)
+            name = f"example {key}"
+            shown.append(
+                shown_example(first.source, self.stored, row, name, why, text=text, answer=answer)
+            )
+        return shown
 
     def _stored_maps(self, unit: TrainedUnit, place: int, rules: Iterable[Any]) -> list[Map]:
         """Return the scores that a unit keeps at each step, of the examples that are shown."""

@@ -12,6 +12,7 @@ import { mergedWords } from "./words.js";
 const PLAY_EVERY = 600;
 const ALL = "all";
 const MOST_WORDS = 60;
+const BOUNDARIES = ["<bos>", "<eos>"];
 const ORDER = ["attention", "lexical_probe", "uniform_probe", "proxy", "saliency", "optimal_attention", "ibm_model1"];
 const TERMS = "Queries and keys are sums of what a state says about time, about its word, and the rest: nine products make up the logit before the softmax.";
 
@@ -150,7 +151,9 @@ export class AttentionView {
     const circles = this.example.gold && !this.whole ? "Circles mark the input word that an output word really comes from." : "";
     this.note.textContent = [this.scene.note, this.example.why, this.example.cut, circles].filter(Boolean).join(" ");
     const line = (name, list) => el("p", {}, el("span", { className: "faint" }, `${name} `), list.slice(0, MOST_WORDS).map((text) => [word(text, 40), " "]), list.length > MOST_WORDS ? `… (${list.length} words)` : null);
-    this.text.replaceChildren(line("input", inputs), line(this.scene.classification ? "label" : "output", outputs));
+    const { answer } = this.example;
+    const said = answer ? el("p", {}, el("span", { className: "faint" }, "model "), word(answer, 400)) : null;
+    this.text.replaceChildren(...[line("input", inputs), line(this.scene.classification ? "label" : "output", outputs), said].filter(Boolean));
   }
 
   shownMaps() {
@@ -274,7 +277,8 @@ export class AttentionView {
 }
 
 function inputsOf({ inputs, inputGroups }) {
-  return (inputGroups ? mergedWords(inputs, inputGroups) : inputs).map((text) => short(text, 24)).join(" ");
+  const words = inputGroups ? mergedWords(inputs, inputGroups) : inputs.filter((text) => !BOUNDARIES.includes(text));
+  return words.map((text) => short(text, 24)).join(" ");
 }
 
 // Values are kept in 255 levels: what is in the lowest one is near nothing.

@@ -1,7 +1,7 @@
 // What was asked, what was found, and every number behind it.
 
 import { drawing } from "./bytes.js";
-import { el, term, withTerms } from "./dom.js";
+import { el, labelled, option, term, withTerms } from "./dom.js";
 import { number, plural, short, word } from "./text.js";
 import { sortable } from "./table.js";
 
@@ -24,6 +24,7 @@ export function overview(data) {
     about(data),
     summary(data, measured),
     notices(data.notices),
+    filters(data, papers),
     papers.map((paper) => paperSection(data, paper)),
     withoutRun(data),
   );
@@ -122,6 +123,39 @@ function paperSection(data, paper) {
   );
 }
 
+// Recipes can be searched, and chosen by paper, recipe, corpus and verdict.
+function filters(data, papers) {
+  const recipes = [...new Set(data.runs.map((run) => run.recipe))];
+  const corpora = [...new Set(data.runs.flatMap(corporaOf))].sort();
+  if (recipes.length < 2 && corpora.length < 2) return null;
+  const search = el("input", { type: "search", id: "find", placeholder: "a word, a claim, a measurement", oninput: () => apply() });
+  const choice = (id, values) => el("select", { id, onchange: () => apply() }, option("", "all"), values.map((value) => option(value, short(value, 60))));
+  const paper = choice("of-paper", papers);
+  const recipe = choice("of-recipe", recipes);
+  const corpus = choice("of-corpus", corpora);
+  const verdict = choice("of-verdict", ["holds", "fails", "undecided"]);
+  const found = el("p", { className: "faint", role: "status" });
+  const apply = () => {
+    const wanted = search.value.trim().toLowerCase();
+    const root = found.closest("main") ?? document;
+    const articles = [...root.querySelectorAll("article.recipe")];
+    for (const article of articles) {
+      const { about } = article;
+      const fits = (!paper.value || about.paper === paper.value) && (!recipe.value || about.recipe === recipe.value) && (!corpus.value || about.corpora.includes(corpus.value)) && (!verdict.value || about.verdicts.includes(verdict.value));
+      article.hidden = !(fits && (!wanted || about.text.includes(wanted) || article.textContent.toLowerCase().includes(wanted)));
+    }
+    for (const section of root.querySelectorAll("section.paper")) section.hidden = [...section.querySelectorAll("article.recipe")].every((article) => article.hidden);
+    for (const link of root.querySelectorAll(".contents a")) link.parentElement.hidden = document.getElementById(link.hash.slice(1))?.hidden ?? false;
+    const shown = articles.filter((article) => !article.hidden).length;
+    found.textContent = shown === articles.length ? "" : `${shown} of ${plural(articles.length, "recipe")} shown.`;
+  };
+  return el("div", { className: "filters" }, el("div", { className: "controls" }, labelled("search", search), labelled("paper", paper), labelled("recipe", recipe), labelled("corpus", corpus), labelled("verdict", verdict)), found);
+}
+
+function corporaOf(run) {
+  return [...new Set(run.rows.map((row) => row[1]))];
+}
+
 function contents(data, recipes) {
   return el(
     "ul",
@@ -146,7 +180,7 @@ function anchor(recipe) {
 function recipeSection(data, recipe, runs) {
   const claims = data.claims.filter((claim) => claim.measured && claim.recipes.includes(recipe));
   const title = runs[0].title;
-  return el(
+  const article = el(
     "article",
     { className: "recipe", id: anchor(recipe) },
     el("h3", {}, word(recipe), runs.every((run) => run.scale === "quick") ? el("span", { className: "chip quick", tabIndex: 0, "data-meaning": "A smaller problem on the same code path; its verdicts never count." }, "quick run") : null),
@@ -157,6 +191,17 @@ function recipeSection(data, recipe, runs) {
     runs.length > 1 ? sideBySide(data, recipe, runs) : null,
     runs.map((run) => runDetails(data, run, runs.length === 1)),
   );
+  // Tables are made when they are opened: names of measurements are searched here.
+  const names = runs.flatMap((run) => run.rows.map((row) => row[0]));
+  const labels = [...new Set(names)].map((name) => `${name} ${(data.symbols[recipe]?.[name] ?? []).join(" ")}`);
+  article.about = {
+    paper: recipe.split("/")[0],
+    recipe,
+    corpora: runs.flatMap(corporaOf),
+    verdicts: claims.map((claim) => claim.quick ?? claim.verdict),
+    text: labels.join(" ").toLowerCase(),
+  };
+  return article;
 }
 
 // Claims are about the papers' corpora: runs on the user's own alone do not decide them.
