@@ -356,6 +356,14 @@ ARRAYS: dict[str, Damage] = {
 }
 
 
+# Another draw would be the same damage.
+_WITHOUT_CHANCE = {
+    *NOT_FILES, "a gzip bomb", "removed", "emptied", "twice", "byte order mark", "carriage returns",
+    "an empty line", "a line dropped", "a line doubled", "full-width digits", "underscores",
+    "not gzip", "no arrays",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of input: how a sound one is written and read, and which of its files are damaged."""
@@ -409,15 +417,20 @@ def _damages(file: str) -> dict[str, Damage]:
     return found
 
 
-def cases(folder: Path, draws: int) -> Iterator[Case]:
-    """Yield every damage of every file, those that draw random numbers ``draws`` times."""
+def write_sound(folder: Path) -> None:
+    """Write a sound input of every kind into folders of these names."""
     for name, kind in KINDS.items():
-        sound = folder / name.replace(" ", "-")
-        sound.mkdir()
-        kind.write(sound)
-        files = sorted(str(path.relative_to(sound)) for path in sound.rglob("*") if path.is_file())
-        for file in files:
-            for damage in _damages(file):
-                times = 1 if damage in NOT_FILES or damage == "a gzip bomb" else draws
-                for draw in range(times):
-                    yield Case(name, file, damage, draw)
+        (folder / name).mkdir()
+        kind.write(folder / name)
+
+
+def cases(folder: Path, draws: int) -> Iterator[Case]:
+    """Yield every damage of every file of `write_sound`, then those that are random again."""
+    for draw in range(draws):
+        for name in KINDS:
+            sound = folder / name
+            paths = sorted(path for path in sound.rglob("*") if path.is_file())
+            for file in (str(path.relative_to(sound)) for path in paths):
+                for damage in _damages(file):
+                    if draw == 0 or damage not in _WITHOUT_CHANCE:
+                        yield Case(name, file, damage, draw)

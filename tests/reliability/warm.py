@@ -46,12 +46,11 @@ class Moments:
     def watch(self) -> None:
         """Have every call that changes a file of the workspace come by here first."""
         sys.addaudithook(self._audit)
-        # Neither of these two is told to audit hooks.
-        open_, fsync = builtins.open, os.fsync
+        # Audit hooks see neither of these two.
+        open_ = builtins.open
 
         def watched_fsync(descriptor: int) -> None:
-            self.come("fsync")
-            fsync(descriptor)
+            self.come("fsync")  # SIGKILL loses nothing that was written: no disk is waited for.
 
         def watched_open(path: Any, mode: str = "r", *rest: Any, **named: Any) -> Any:
             stream = open_(path, mode, *rest, **named)
