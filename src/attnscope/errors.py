@@ -38,6 +38,10 @@ class NonFiniteLoss(AttnscopeError):
     """Training that diverged."""
 
 
+class NotDrawn(AttnscopeError):
+    """A figure whose drawing failed."""
+
+
 class MissingCapability(AttnscopeError):
     """A measurement that needs something the model does not offer."""
 

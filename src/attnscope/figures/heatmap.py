@@ -21,6 +21,7 @@ import numpy as np
 
 from attnscope.errors import AttnscopeError, UsageError, suggestion
 from attnscope.figures.palette import SEQUENTIAL
+from attnscope.figures.rendering import render
 from attnscope.figures.save import figures_available
 from attnscope.runs.atomic import write_bytes
 
@@ -100,9 +101,7 @@ class Heatmap:
         notice = figures_available()
         if notice:
             raise AttnscopeError(notice)
-        import vl_convert
-
-        return bytes(vl_convert.svg_to_png(self.svg, scale=2))
+        return render("svg_to_png", self.svg, scale=2)
 
     def _repr_html_(self) -> str:
         # An image of its own: nothing inside it can run or be loaded.

@@ -7,11 +7,11 @@ is not installed there is a notice instead of a figure: numbers never depend on 
 from __future__ import annotations
 
 import importlib.util
-import io
 import re
 from pathlib import Path
 from typing import Any
 
+from attnscope.figures.rendering import render
 from attnscope.runs.atomic import write_bytes
 
 _NEEDED = {"altair": "altair", "vl_convert": "vl-convert-python"}
@@ -42,10 +42,8 @@ def save(chart: Any, folder: Path, name: str) -> list[Path]:
     name : str
         File name without extension.
     """
-    import vl_convert
-
     drawing = svg(chart)
-    picture = vl_convert.svg_to_png(drawing.decode(), scale=2)  # Vega's layout is done once
+    picture = render("svg_to_png", drawing.decode(), scale=2)  # Vega's layout is done once
     contents = {folder / f"{name}.svg": drawing, folder / f"{name}.png": picture}
     for path, content in contents.items():
         write_bytes(path, content)
@@ -54,17 +52,29 @@ def save(chart: Any, folder: Path, name: str) -> list[Path]:
 
 def svg(chart: Any) -> bytes:
     """Return a chart as SVG: shapes and escaped text, no script, nothing from a network."""
-    drawing = io.StringIO()
-    _themed(chart).save(drawing, format="svg")
-    return _renumbered(drawing.getvalue()).encode()
+    return _svg(_specification(chart))
 
 
-def _themed(chart: Any) -> Any:
+def _svg(spec: dict[str, Any]) -> bytes:
+    return _renumbered(render("vegalite_to_svg", spec, vl_version=_version()).decode()).encode()
+
+
+def _specification(chart: Any) -> dict[str, Any]:
     import altair as alt
 
     from attnscope.figures.charts import themed
 
-    return themed(chart) if chart.config is alt.Undefined else chart
+    figure = themed(chart) if chart.config is alt.Undefined else chart
+    with alt.data_transformers.enable("default"), alt.data_transformers.disable_max_rows():
+        spec: dict[str, Any] = figure.to_dict(context={"pre_transform": False})
+    return spec
+
+
+def _version() -> str:
+    """Return the Vega-Lite version that altair writes, in vl-convert's spelling."""
+    import altair as alt
+
+    return str(alt.SCHEMA_VERSION.rpartition(".")[0])
 
 
 def _renumbered(text: str) -> str:

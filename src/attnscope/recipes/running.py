@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import torch
 
-from attnscope.errors import UsageError, WorkspaceError
+from attnscope.errors import NotDrawn, UsageError, WorkspaceError
 from attnscope.figures.save import figures_available, save
 from attnscope.recipes.cost.budget import fit_budget
 from attnscope.recipes.kit.lab import Lab, Logged
@@ -193,7 +193,7 @@ def draw(folder: str | Path) -> tuple[tuple[Path, ...], str | None]:
     paths
         The files drawn, SVG and PNG.
     notice
-        Why there are none, or None.
+        Why there are none, or why one is missing, or None.
     """
     folder = Path(folder)
     result = read_result(folder / "result.json")
@@ -203,8 +203,13 @@ def draw(folder: str | Path) -> tuple[tuple[Path, ...], str | None]:
     workspace = workspace_of(folder, result)
     charts, notice = charts_of(result, read_logged(workspace, result))
     refuse_links(folder / "figures", folder)
-    paths = [save(chart, folder / "figures", name) for name, chart in charts.items()]
-    return tuple(path for group in paths for path in group), notice
+    paths: list[Path] = []
+    for name, chart in charts.items():
+        try:
+            paths += save(chart, folder / "figures", name)
+        except NotDrawn as error:
+            notice = f"Figure {name}: {error}"
+    return tuple(paths), notice
 
 
 def charts_of(result: Result, units: Sequence[Logged]) -> tuple[Charts, str | None]:

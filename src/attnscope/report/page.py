@@ -21,6 +21,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from attnscope.errors import WorkspaceError
+from attnscope.figures.rendering import render
 from attnscope.figures.save import figures_available
 from attnscope.report.payload import Request, payload
 from attnscope.runs.atomic import write_bytes
@@ -159,9 +160,7 @@ def _vega() -> str:
     except FileNotFoundError:
         if figures_available() is not None:
             return ""
-        import vl_convert
-
-        text = vl_convert.javascript_bundle(vl_version=VEGA_LITE)  # type: ignore[call-arg]
+        text = render("javascript_bundle", vl_version=VEGA_LITE).decode()
     # The only way out of a script element, and of an HTML comment's double escape.
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 

@@ -166,28 +166,38 @@ class UnitFolder:
 
     def save_checkpoint(self, step: int, state: Arrays) -> None:
         """Keep the whole training state at a step, and the one before it."""
-        path = self._target(f"checkpoint-{step:08d}.safetensors")
+        path = self._target(_checkpoint_name(step))
         save_arrays(path, state, {"step": str(step)})
         for old in self._checkpoints()[_KEPT_CHECKPOINTS:]:
             old.unlink()
 
     def load_checkpoint(self) -> tuple[int, Arrays | None, list[str]]:
         """Return step and state of the newest sound checkpoint, and a sentence per damaged one."""
-        damaged = []
+        damaged: list[str] = []
+        for step, state in self.sound_checkpoints(damaged.append):
+            notes = [f"{each} The checkpoint of step {step} is used." for each in damaged]
+            return step, state, notes
+        return 0, None, [f"{each} The unit is trained from the start." for each in damaged]
+
+    def sound_checkpoints(self, note: Callable[[str], None]) -> Iterator[tuple[int, Arrays]]:
+        """Yield step and state of the sound checkpoints, newest first; remove damaged ones."""
         for path in self._checkpoints():
             try:
                 state, facts = load_arrays(path)
                 step = _step(path, facts)
+                if path.name != _checkpoint_name(step):
+                    raise DamagedFile(f"{path} is the checkpoint of step {step}.")
             except DamagedFile as error:
-                damaged.append(f"{error}")
+                note(f"{error}")
                 path.unlink()
-                continue
-            return (
-                step,
-                state,
-                [f"{each} The checkpoint of step {step} is used." for each in damaged],
-            )
-        return 0, None, [f"{each} The unit is trained from the start." for each in damaged]
+            else:
+                yield step, state
+
+    def drop_checkpoints_after(self, step: int) -> None:
+        """Remove the checkpoints of later steps."""
+        for path in self._checkpoints():
+            if path.name > _checkpoint_name(step):
+                path.unlink()
 
     def drop_checkpoints(self) -> None:
         """Remove what only an unfinished unit needs."""
@@ -307,6 +317,10 @@ class UnitFolder:
 
 
 _STEP = re.compile(r"step-(\d{8,12})\.safetensors", re.ASCII)
+
+
+def _checkpoint_name(step: int) -> str:
+    return f"checkpoint-{step:08d}.safetensors"
 
 
 def _step(path: Path, facts: dict[str, str]) -> int:

@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from attnscope.errors import AttnscopeError, DamagedFile, NonFiniteLoss, UnitLocked
+from attnscope.errors import AttnscopeError, NonFiniteLoss, UnitLocked
 from attnscope.models.base import AttentionModule
 from attnscope.runs.spec import fingerprint
-from attnscope.runs.tensors import Arrays, load_arrays
+from attnscope.runs.tensors import Arrays
 from attnscope.runs.unit import UnitFolder
 from attnscope.training.engine.backend import backend_of, distinct_sources
 from attnscope.training.engine.dropout_masks import DropoutMasks
@@ -46,6 +46,7 @@ from attnscope.training.repeatable import repeatable
 from attnscope.training.unit import Unit
 
 _LOSSES_HELD = 100  # as many as of a unit by itself
+_EARLIER = "The checkpoint before it is used, if there is one."
 
 
 def train_group(
@@ -113,21 +114,11 @@ class _Member(UnitRun):
     def __init__(self, unit: Unit, folder: UnitFolder, note: Note) -> None:
         super().__init__(unit, folder)
         self.failure: NonFiniteLoss | None = None
-        self.checkpoints = self._sound_checkpoints(note)
+        self.checkpoints = dict(
+            folder.sound_checkpoints(lambda damage: note(f"{damage} {_EARLIER}"))
+        )
         if self.checkpoints and not self.has_log(max(self.checkpoints), note):
             self.checkpoints = {}
-
-    def _sound_checkpoints(self, note: Note) -> dict[int, Arrays]:
-        found = {}
-        for path in sorted(self.folder.path.glob("checkpoint-*.safetensors")):
-            try:
-                state, facts = load_arrays(path)
-            except DamagedFile as error:
-                note(f"{error} The checkpoint before it is used, if there is one.")
-                path.unlink()
-            else:
-                found[int(facts["step"])] = state
-        return found
 
     @property
     def resume_points(self) -> set[int]:
@@ -143,8 +134,7 @@ class _Member(UnitRun):
             self.folder.drop_checkpoints()
             self.begin()
             return
-        for later in (number for number in self.checkpoints if number > step):
-            (self.folder.path / f"checkpoint-{later:08d}.safetensors").unlink()
+        self.folder.drop_checkpoints_after(step)
         self.restore(step, self.checkpoints[step])
 
 
@@ -201,12 +191,21 @@ class _Group:
         ):
             self.target_width = as_wide
         if first > 0:
-            states = [member.checkpoints[first] for member in members]
-            restore_optimizer(self.optimizer, _joined(states))
+            self._restore_optimizer(first)
             report(first * len(members))
             evaluated(sum(len(member.rows) for member in members))
         self.losses: list[torch.Tensor] = []  # since they were last checked
         self.saved_at = time.monotonic()
+
+    def _restore_optimizer(self, step: int) -> None:
+        """Restore the stacked state; a checkpoint of another unit is named."""
+        states: list[Arrays] = []
+        for number, member in enumerate(self.members):
+            with member.fitting(step):
+                states.append(_optimizer_part(member.checkpoints[step]))
+                _demand_alike(states[number], states[0])
+        with self.members[0].fitting(step):
+            restore_optimizer(self.optimizer, _joined(states))
 
     def train(self) -> None:
         """Evaluate on schedule, update, and finish every member."""
@@ -337,12 +336,21 @@ def _state_of(state: Arrays, number: int) -> Arrays:
     return {name: array if _shared(name) else array[number] for name, array in state.items()}
 
 
+def _optimizer_part(state: Arrays) -> Arrays:
+    return {name: array for name, array in state.items() if name.startswith("optimizer.")}
+
+
+def _demand_alike(state: Arrays, other: Arrays) -> None:
+    shapes, expected = ({k: v.shape for k, v in each.items()} for each in (state, other))
+    if shapes != expected:
+        raise ValueError("arrays of other names or shapes")
+
+
 def _joined(states: Sequence[Arrays]) -> Arrays:
     """Stack the optimiser's states of all models."""
-    names = [name for name in states[0] if name.startswith("optimizer.")]
     return {
-        name: states[0][name] if _shared(name) else np.stack([state[name] for state in states])
-        for name in names
+        name: first if _shared(name) else np.stack([state[name] for state in states])
+        for name, first in states[0].items()
     }
 
 
