@@ -10,6 +10,7 @@ trains nothing.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 from attnscope.claims.verdicts import Predicate
 from attnscope.claims.wording import plain_setting
+from attnscope.errors import UsageError
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.registry import Entry, argument_of
 from attnscope.runs.result import Record, Result
@@ -45,6 +47,11 @@ class RecipeModule(Protocol):
 
 def module_of(entry: Entry) -> RecipeModule:
     """Import a recipe's module."""
+    if sys.flags.optimize > 1:  # Their figures are altair's, which reads docstrings.
+        raise UsageError(
+            f"{entry.name} cannot be loaded under python -OO, which removes the docstrings that "
+            "altair needs; use python or python -O."
+        )
     return cast(RecipeModule, import_module(entry.module))
 
 

@@ -82,12 +82,17 @@ def read_file(path: Path, most: int = MOST_BYTES) -> bytes:
     """Read a regular file of at most ``most`` bytes."""
     try:
         with open_regular(path, most) as stream:
-            content = stream.read(most + 1)
+            # Reading makes room for as many bytes as it is asked for.
+            content = stream.read(os.fstat(stream.fileno()).st_size + 1)
+            while more := stream.read(_CHUNK):  # It grew while it was read.
+                content += more
+                if len(content) > most:
+                    break
     except OSError as error:
         _refuse(path, error)
     except MemoryError as error:
         raise UnreadableFile(f"{path} does not fit in memory.") from error
-    if len(content) > most:  # It grew while it was read.
+    if len(content) > most:
         raise UnreadableFile(f"{path} cannot be read (more than {most:,} bytes).")
     return content
 

@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import pickle
 import queue
+import resource
 import signal
 import sys
 import threading
@@ -23,7 +24,7 @@ from typing import Any, TypedDict
 
 import torch
 
-from attnscope.errors import AttnscopeError, UnitLocked
+from attnscope.errors import AttnscopeError, UnitLocked, UsageError
 from attnscope.training.engine.grouping import is_vmapped
 from attnscope.training.engine.groups import train_group
 from attnscope.training.engine.trainer import Trainer
@@ -140,6 +141,7 @@ class Workers(Trainer):
                 yield work[index], content
 
     def _start(self, units: list[Unit], jobs: int) -> None:
+        _demand_open_files(jobs)
         if not self._processes:
             self._todo, self._results = self._context.Queue(), self._context.Queue()
         arguments = (self._todo, self._results, self.workspace)
@@ -225,6 +227,24 @@ def _unfinished(error: Exception) -> Outcome:
     if isinstance(error, torch.OutOfMemoryError):
         return "crowded", f"The GPU's memory was full: {str(error).partition('. ')[0]}."
     return "locked" if isinstance(error, UnitLocked) else "failed", str(error)
+
+
+# Pipes and semaphores of the pool, and of each of its processes.
+_FILES_OF_POOL, _FILES_OF_PROCESS = 24, 4
+
+
+def _demand_open_files(jobs: int) -> None:
+    allowed, needed = _open_files(), _FILES_OF_POOL + _FILES_OF_PROCESS * jobs
+    if allowed < needed:
+        raise UsageError(
+            f"{jobs} processes need {needed} open files and {allowed} are allowed; raise the limit "
+            "(ulimit -n), or train in one process with --jobs 1."
+        )
+
+
+def _open_files() -> int:
+    allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return sys.maxsize if allowed == resource.RLIM_INFINITY else allowed
 
 
 @contextmanager
