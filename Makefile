@@ -12,7 +12,7 @@ SHELL  := bash
 help:
 	@echo "make demo          first experiment: set up, run snell/fig3 --quick, draw its figure"
 	@echo "make test          the whole test suite"
-	@echo "make test-reliability  killed runs, damaged inputs, edited results: a few minutes of each"
+	@echo "make test-reliability  killed runs, damaged inputs, edited results, full disks: three minutes"
 	@echo "make test-cluster  sweeps by workers, Slurm and Ray on this machine (ATTNSCOPE_LONG=1: more)"
 	@echo "make test-report   the report of results/ in a browser: its size, and how soon it opens"
 	@echo "make test-recipes  every recipe with --quick"
@@ -69,7 +69,9 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format
 
 attack: $(VENV)/.installed-dev
-	$(BIN)/python tests/reliability/attack.py
+	$(BIN)/python tests/reliability/attack.py --draws 10 --results 50000 --figures 500 --kills 1000 \
+	  --table .attack.json --page
+	@rm .attack.json
 
 benchmarks: $(VENV)/.installed-dev
 	@set -e; for script in benchmarks/*.py; do echo "$$script"; $(BIN)/python "$$script"; done

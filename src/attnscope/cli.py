@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TextIO
 
 import typer
 
@@ -246,7 +246,7 @@ def _slurm_settings(
 
 def main() -> None:
     """Run the command line; an error is one sentence on standard error and exit code 1."""
-    sys.stdout, sys.stderr = CleanStream(sys.stdout), CleanStream(sys.stderr)
+    sys.stdout, sys.stderr = _stream(sys.stdout), _stream(sys.stderr)
     try:
         try:
             app()
@@ -261,6 +261,11 @@ def main() -> None:
             raise
         print(f"attnscope: {_sentence(error)}", file=sys.stderr)
         _leave_quietly()
+
+
+def _stream(given: TextIO | None) -> Any:
+    """Return a stream of clean text; one that the shell has closed takes everything."""
+    return CleanStream(open(os.devnull, "w") if given is None else given)
 
 
 def _sentence(error: Exception) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -144,3 +146,46 @@ def _contents(workspace: Path) -> dict[str, Any]:
 def contents():
     """Read all files of a workspace, each of which must be complete."""
     return _contents
+
+
+@pytest.fixture
+def start():
+    """Start commands in sessions of their own, as a shell does; end with the test what is left."""
+    processes = []
+
+    def run(*command: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            # A shell's background job ignores Ctrl-C, and so would all that it starts.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        processes.append(process)
+        return process
+
+    yield run
+    for process in processes:
+        with process, suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def attacked(tmp_path):
+    """Run ``attack.py`` in a process of its own, without the tests' checks of types.
+
+    They take most of the time, and are not there for users either.
+    """
+    from table import Table
+
+    def run(*counts: str) -> Table:
+        path = tmp_path / "table.json"
+        command = [sys.executable, str(Path(__file__).with_name("attack.py")), *counts]
+        ended = subprocess.run([*command, "--table", str(path)], capture_output=True, text=True)
+        assert path.exists(), ended.stderr
+        return Table.read(path)
+
+    return run

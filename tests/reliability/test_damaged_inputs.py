@@ -5,14 +5,9 @@ The cases are data (``damage.py``); ``make attack`` tries more draws of each.
 
 from __future__ import annotations
 
-from importlib import import_module
 
-
-def test_damaged_inputs_are_one_sentence_or_accepted_rightly(tmp_path):
-    attack = import_module("attack")
-    table = attack.Table()
-    attack.attack_files(tmp_path, 1, table)
-    print("\n".join(table.lines()))
+def test_damaged_inputs_are_one_sentence_or_accepted_rightly(attacked):
+    table = attacked("--draws", "1")
     assert table.failures == []
     assert sum(counts.total() for counts in table.counts.values()) >= 600
     assert all(counts["sentence"] > 10 for counts in table.counts.values())

@@ -9,40 +9,12 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 WORKERS = Path(__file__).with_name("workers.py")
 PATIENCE = 120  # seconds, for a machine under load: what is waited for takes one or two
-
-
-@pytest.fixture
-def start():
-    """Start commands in sessions of their own, as a shell does; end with the test what is left."""
-    processes = []
-
-    def run(*command: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, *command],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-            # A shell's background job ignores Ctrl-C, and so would all that it starts.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
-        processes.append(process)
-        return process
-
-    yield run
-    for process in processes:
-        with process, suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
-"""Trains two units in two processes, while a third one is idle, until a signal ends it.
+"""Trains units in at most three processes until a signal ends it.
 
 With ``interrupt`` as its third argument, Ctrl-C comes while the server that its workers are forked
-from is importing what they need.
+from is importing what they need. With ``finish``, nothing holds it: it trains to the end and prints
+its notes.
 """
 
 from __future__ import annotations
@@ -24,6 +25,13 @@ class Held(Silent):
         sys.stdin.read()
 
 
+class Noted(Silent):
+    """Prints notes."""
+
+    def note(self, sentence: str) -> None:
+        print(sentence, flush=True)
+
+
 if __name__ == "__main__":
     if sys.argv[3:] == ["interrupt"]:
         paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
@@ -31,7 +39,8 @@ if __name__ == "__main__":
         spread.PRELOADED.append("ctrl_c")
     try:
         with spread.Workers(Path(sys.argv[1]), 3) as three:
-            three.train([read_unit(unit) for unit in json.loads(sys.argv[2])], Held())
+            progress = Noted() if sys.argv[3:] == ["finish"] else Held()
+            three.train([read_unit(unit) for unit in json.loads(sys.argv[2])], progress)
     except KeyboardInterrupt:
         print("stopped")
         sys.exit(130)

@@ -19,6 +19,8 @@ from attnscope.runs.atomic import read_json
 from attnscope.runs.result import Curve, Matrix, Result
 from attnscope.runs.tensors import load_arrays
 
+# Raised by numbers and texts that no audit writes.
+_UNFIT = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
 _EXAMPLES, _WORDS, _OUTPUTS = 8, 60, 12
 
 
@@ -30,7 +32,10 @@ def audits_json(found: Sequence[FoundResult], notices: list[str]) -> list[dict[s
             try:
                 audits.append(_audit(each))
             except WorkspaceError as error:
-                notices.append(f"{error} Its examples are left out.")
+                notices.append(f"{error} The audit is left out.")
+            except _UNFIT as error:
+                reason = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
+                notices.append(f"The audit in {each.folder} was edited ({reason}); it is left out.")
     return audits
 
 

@@ -2,7 +2,7 @@
 
 import { el, labelled, option } from "./dom.js";
 import { inkChannels } from "./colour.js";
-import { number } from "./text.js";
+import { number, visible } from "./text.js";
 
 const AUDIT_FOR = "#0072B2";
 const AUDIT_AGAINST = "#D55E00";
@@ -10,7 +10,7 @@ const AUDIT_AGAINST = "#D55E00";
 export class AuditView {
   constructor(root, data) {
     this.root = root;
-    this.audits = data.audits ?? [];
+    this.audits = (data.audits ?? []).map(auditVisible);
     this.chosen = 0;
     this.redraw();
   }
@@ -21,7 +21,7 @@ export class AuditView {
       this.root.replaceChildren(el("p", {}, "There is no audit in these folders."));
       return;
     }
-    this.root.replaceChildren(
+    const parts = [
       this.choice(),
       el("h2", {}, audit.title),
       el("p", { className: "verdict" }, el("strong", {}, audit.sentence)),
@@ -31,7 +31,8 @@ export class AuditView {
       el("div", { className: "maps" }, audit.maps.map(auditMap)),
       auditCurves(audit.curves),
       auditTexts(audit.examples),
-    );
+    ];
+    this.root.replaceChildren(...parts.filter((part) => part !== null));
   }
 
   choice() {
@@ -46,6 +47,14 @@ export class AuditView {
     select.value = String(this.chosen);
     return labelled("Audit", select);
   }
+}
+
+// Every text of an audit, the names of its scores too, with what cannot be seen spelled out.
+function auditVisible(value) {
+  if (typeof value === "string") return visible(value);
+  if (Array.isArray(value)) return value.map(auditVisible);
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [visible(name), auditVisible(part)]));
 }
 
 function auditFacts(rows) {

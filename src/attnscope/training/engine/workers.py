@@ -15,6 +15,7 @@ import queue
 import resource
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -142,6 +143,7 @@ class Workers(Trainer):
 
     def _start(self, units: list[Unit], jobs: int) -> None:
         _demand_open_files(jobs)
+        _demand_short_sockets()
         if not self._processes:
             self._todo, self._results = self._context.Queue(), self._context.Queue()
         arguments = (self._todo, self._results, self.workspace)
@@ -239,6 +241,19 @@ def _demand_open_files(jobs: int) -> None:
         raise UsageError(
             f"{jobs} processes need {needed} open files and {allowed} are allowed; raise the limit "
             "(ulimit -n), or train in one process with --jobs 1."
+        )
+
+
+# A socket's whole path has 104 bytes at most; multiprocessing adds 32 to the folder's.
+_LONGEST_FOLDER = 70
+
+
+def _demand_short_sockets() -> None:
+    folder = tempfile.gettempdir()
+    if len(os.fsencode(folder)) > _LONGEST_FOLDER:
+        raise UsageError(
+            f"The folder for temporary files, {folder}, has too long a name for the sockets of "
+            "several processes; set TMPDIR to a shorter one, or use --jobs 1."
         )
 
 
