@@ -20,7 +20,7 @@ from attnscope.errors import AttnscopeError
 OUTCOMES = ("sentence", "accepted rightly", "traceback", "hang", "wrong")
 _DEFECTS = OUTCOMES[2:]
 _PATIENCE = 60  # seconds; reading takes milliseconds
-_SAVED_EVERY = 250  # cases
+_PRINTED_EVERY = 250  # cases
 
 
 @dataclass
@@ -43,13 +43,15 @@ class Table:
 
     def left(self, part: str, count: int) -> Iterator[int]:
         """Yield the numbers of the cases of a part that are still to be tried."""
-        for number in range(self.tried[part], count):
-            yield number
-            self.tried[part] = number + 1
-            if self.tried[part] % _SAVED_EVERY == 0:
-                self.save()
-                print("\n".join(self.lines()), flush=True)
-        self.save()
+        try:
+            for number in range(self.tried[part], count):
+                yield number
+                self.tried[part] = number + 1
+                if self.tried[part] % _PRINTED_EVERY == 0:
+                    self.save()
+                    print("\n".join(self.lines()), flush=True)
+        finally:  # Also when it is interrupted.
+            self.save()
 
     def add(self, kind: str, outcome: str, about: str) -> None:
         """Count a case; ``about`` identifies one that ended in a defect."""

@@ -52,11 +52,8 @@ def save(chart: Any, folder: Path, name: str) -> list[Path]:
 
 def svg(chart: Any) -> bytes:
     """Return a chart as SVG: shapes and escaped text, no script, nothing from a network."""
-    return _svg(_specification(chart))
-
-
-def _svg(spec: dict[str, Any]) -> bytes:
-    return _renumbered(render("vegalite_to_svg", spec, vl_version=_version()).decode()).encode()
+    drawing = render("vegalite_to_svg", _specification(chart), vl_version=_version())
+    return _renumbered(drawing.decode()).encode()
 
 
 def _specification(chart: Any) -> dict[str, Any]:
