@@ -44,13 +44,21 @@ def report(
 ) -> None:
     """Turn finished or running experiments into one HTML page that needs no network."""
     from attnscope.report.page import request_of, write_report
+    from attnscope.terminal import shown_progress
 
     chosen, count = read_examples(examples)
     given = folders or [Path("runs")]
     if serve:
         _serve(request_of(given, chosen, count, sentence or ()), host, port)
         return
-    path = write_report(given, out, examples=chosen, count=count, sentences=sentence or ())
+    path = write_report(
+        given,
+        out,
+        examples=chosen,
+        count=count,
+        sentences=sentence or (),
+        progress=shown_progress(),
+    )
     print(f"Report: {path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 

@@ -178,6 +178,12 @@ class Lines:
         print(line, file=self._stream, flush=True)
 
 
+def shown_progress() -> Bars | None:
+    """Return bars where standard output is a terminal, nothing elsewhere."""
+    console = CleanConsole()
+    return Bars(console) if console.is_terminal else None
+
+
 def recipe_table(recipes: Iterable[Entry]) -> Table:
     """Return the table of recipes that `attnscope list` prints."""
     table = Table(title="Recipes", title_justify="left")

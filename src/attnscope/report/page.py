@@ -25,6 +25,7 @@ from attnscope.figures.rendering import render
 from attnscope.figures.save import figures_available
 from attnscope.report.payload import Request, payload
 from attnscope.runs.atomic import write_bytes
+from attnscope.training.progress import Progress
 
 # In the order of their imports: a later module uses only earlier ones.
 MODULES = (
@@ -59,6 +60,7 @@ def write_report(
     examples: Sequence[int] = (),
     count: int | None = None,
     sentences: Sequence[str] = (),
+    progress: Progress | None = None,
 ) -> Path:
     """Write a report: one HTML file that opens from disk, offline, in any current browser.
 
@@ -75,6 +77,8 @@ def write_report(
         How many of the first readable examples of each source, where no ids are given.
     sentences
         The user's sentences, read by the trained models; they need units trained on text.
+    progress
+        Counts the sources whose units are read.
 
     Returns
     -------
@@ -82,7 +86,7 @@ def write_report(
         The file.
     """
     path, request = Path(out), request_of(folders, examples, count, sentences)
-    shown = payload(request)
+    shown = payload(request, progress=progress)
     if not shown["runs"] and not shown["scenes"]:
         raise WorkspaceError(" ".join(shown["notices"]))
     write_bytes(path, html(shown).encode())

@@ -35,6 +35,7 @@ from attnscope.report.overview import (
 from attnscope.report.planes import planes
 from attnscope.report.scenes import Scene
 from attnscope.report.unit_scenes import unit_scenes
+from attnscope.training.progress import Progress
 
 MOST_BYTES = 8_500_000
 """Of the payload: with the page's own scripts a report stays under ten million."""
@@ -66,13 +67,15 @@ class Request:
     sentences: tuple[str, ...] = ()
 
 
-def payload(request: Request, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
+def payload(
+    request: Request, most_bytes: int = MOST_BYTES, progress: Progress | None = None
+) -> dict[str, Any]:
     """Return what the page shows."""
     found = find_contents(request.folders)
     notices = found.notices
     order = [entry.name for entry in entries()]
     found.results.sort(key=lambda each: _place(each.result.recipe, order))
-    scenes = _scenes(found, request, notices)
+    scenes = _scenes(found, request, notices, progress)
     figures = [figures_of(each, notices) for each in found.results]
     runs = [run_json(each, f"run{number}", notices) for number, each in enumerate(found.results)]
     all_planes = [
@@ -119,9 +122,11 @@ def _place(recipe: str, order: Sequence[str]) -> int:
     return order.index(recipe) if recipe in order else len(order)
 
 
-def _scenes(found: Contents, request: Request, notices: list[str]) -> list[Scene]:
+def _scenes(
+    found: Contents, request: Request, notices: list[str], progress: Progress | None
+) -> list[Scene]:
     examples = ExampleRequest(request.count, request.examples, request.sentences, _choices(found))
-    scenes = unit_scenes(found.units, examples, notices)
+    scenes = unit_scenes(found.units, examples, notices, progress)
     measured: list[Scene] = []
     for number, each in enumerate(found.results):
         recipe = each.result.recipe

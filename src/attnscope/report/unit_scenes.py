@@ -28,12 +28,18 @@ from attnscope.runs.lock import LEASE_SECONDS, holder_of
 from attnscope.runs.spec import fingerprint
 from attnscope.scores.score import Score
 from attnscope.scores.subwords import RULE_OF_SCORE
+from attnscope.training.progress import Progress, Silent, counting
 from attnscope.training.trained_unit import TrainedUnit
 
 _MOST_STEPS = 40  # of a unit
 
 
-def unit_scenes(paths: Sequence[Path], request: ExampleRequest, notices: list[str]) -> list[Scene]:
+def unit_scenes(
+    paths: Sequence[Path],
+    request: ExampleRequest,
+    notices: list[str],
+    progress: Progress | None = None,
+) -> list[Scene]:
     """Return one scene for each source that some unit keeps scores of, the richest first."""
     groups: dict[tuple[Path, str], list[Candidate]] = {}
     for path in paths:
@@ -43,18 +49,20 @@ def unit_scenes(paths: Sequence[Path], request: ExampleRequest, notices: list[st
     scenes = []
     read: set[str] = set()
     sources: dict[str, str] = {}
-    for group in groups.values():
-        followed = chosen([each for each in group if each.learned and not each.is_proxy])
-        if not followed:
-            continue
-        try:
-            made = _Group(group, followed, request, notices, read).scenes()
-            scenes += made
-            sources |= {scene.key: followed[0].source for scene in made[:1]}
-        except _UNFIT as error:
-            where = followed[0].path.name
-            reason = (str(error) or type(error).__name__).splitlines()[0]
-            notices.append(f"{where} is not shown: {reason.rstrip('.')}.")
+    with counting(progress or Silent(), "reading units", len(groups)) as count:
+        for group in groups.values():
+            count(1)
+            followed = chosen([each for each in group if each.learned and not each.is_proxy])
+            if not followed:
+                continue
+            try:
+                made = _Group(group, followed, request, notices, read).scenes()
+                scenes += made
+                sources |= {scene.key: followed[0].source for scene in made[:1]}
+            except _UNFIT as error:
+                where = followed[0].path.name
+                reason = (str(error) or type(error).__name__).splitlines()[0]
+                notices.append(f"{where} is not shown: {reason.rstrip('.')}.")
     notices += [
         f"No trained model here can read the sentence {sentence!r}."
         for sentence in request.sentences
