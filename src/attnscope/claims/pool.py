@@ -126,9 +126,9 @@ def _run(row: Measurement) -> tuple[Any, ...]:
 def _is_large(result: Result, sizes: Sizes) -> bool:
     own = sizes.get(result.recipe, sizes)
     assert isinstance(own, Mapping)
-    return result.scale == "quick" or all(
-        result.config.get(name, size) >= size for name, size in own.items()
-    )
+    values = ((result.config.get(name), size) for name, size in own.items())
+    # A setting that is not given takes its size from the corpus, such as epochs.
+    return result.scale == "quick" or all(value is None or value >= size for value, size in values)
 
 
 def _has_settings(result: Result, settings: Mapping[str, Any]) -> bool:

@@ -2,19 +2,20 @@
 
 Every text has two words of its label's group among ten neutral ones, all different, in random
 order: data set I. In data set II each of the two is, with a small probability, a word of the other
-group instead. The paper does not say how often; a tenth leaves every polar word with γ near .8, as
-the polar words of SST have it, and most texts with two words of their own.
+group instead; or, as in the authors' notebook, both of a text are. The paper does not say how
+often; a tenth leaves every polar word with γ near .8, as the polar words of SST have it, and most
+texts with two words of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Int
-from pydantic import Field, model_validator
+from pydantic import Field, model_serializer, model_validator
 from torch import Tensor
 
 from attnscope.data.batch import Example
@@ -33,6 +34,8 @@ class PolarityTexts(Corpus):
     ----------
     stray
         The probability that a polar word is of the other label's group; ``STRAY`` in data set II.
+    strays
+        Whether each word strays by itself, or both words of a text together.
     positives, negatives
         Training texts of each label; their ratio is varied in the supplement's Fig. 7.
     draw
@@ -41,6 +44,9 @@ class PolarityTexts(Corpus):
 
     kind: Literal["polarity"] = "polarity"
     stray: float = Field(0.0, ge=0, le=1)
+    strays: Literal["words", "texts"] = Field(
+        "words", description="stored where it is not the default"
+    )
     positives: int = Field(6000, ge=1)
     negatives: int = Field(6000, ge=1)
     held_out: int = Field(1000, ge=2, description="validation texts, as many of each label")
@@ -60,6 +66,12 @@ class PolarityTexts(Corpus):
             if words > types:
                 raise ValueError(f"{name}={words} different words need at least as many types")
         return self
+
+    @model_serializer(mode="wrap")
+    def _without_the_default(self, handler: Any) -> dict[str, Any]:
+        """Leave the default out, so that units made before there was a choice keep their hash."""
+        values: dict[str, Any] = handler(self)
+        return {k: v for k, v in values.items() if (k, v) != ("strays", "words")}
 
     @property
     def dataset(self) -> str:
@@ -126,7 +138,8 @@ def _words(
     size = len(labels)
     neutral = _distinct(stream, size, source.neutral_words, source.neutral_types)
     polar = _distinct(stream, size, source.polar_words, source.polar_types)
-    strays = torch.rand(polar.shape, generator=stream) < source.stray
+    drawn = polar if source.strays == "words" else polar[:, :1]
+    strays = torch.rand(drawn.shape, generator=stream) < source.stray
     # Different words of one group are different words of either.
     group = torch.where(strays, 1 - labels[:, None], labels[:, None])
     polar = polar + source.neutral_types + group * source.polar_types

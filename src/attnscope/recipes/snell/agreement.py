@@ -204,8 +204,10 @@ def padded_pairs(batch: Batch) -> PaddedPairs:
 
 def text_deviations(pool: Pool, datasets: Sequence[str]) -> str:
     """Return how corpora and embeddings differ from the paper's."""
-    vectors = pool.config().get("vectors") or "random, as in the released code"
-    return corpus_deviations(datasets, f"embeddings: {vectors}")
+    config = pool.config()
+    vectors = config.get("vectors") or "random, as in the released code"
+    counts = "" if config.get("vectors") or config.get("listed") else "vocabulary by counts alone"
+    return corpus_deviations(datasets, f"embeddings: {vectors}", counts)
 
 
 def difference_claim(*checks: Check) -> Claim:

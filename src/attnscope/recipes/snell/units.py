@@ -16,7 +16,9 @@ from pydantic import Field
 
 from attnscope.claims.table import least
 from attnscope.data.corpus import Corpus
+from attnscope.data.known import definitions
 from attnscope.data.text import open_text
+from attnscope.data.vectors import find_vectors
 from attnscope.errors import UsageError
 from attnscope.models.attentions import Additive
 from attnscope.models.base import ModelSpec
@@ -45,6 +47,9 @@ TRANSLATION = ("multi30k-de-en", "multi30k-en-de", "tatoeba-de-en", "tatoeba-en-
 REFERENCE, COMPARISONS, UNIFORM, PROXY = 20, (13, 14, 15, 16, 17), 12, 0
 # The authors train the proxy of the corpora with longer texts more slowly.
 _PROXY_RATES = {"imdb": 5e-5, "yelp": 5e-5, "amazon": 5e-5}
+# The authors' epochs of translation; a corpus that stands in has those of the one it stands for.
+_EPOCHS = {"multi30k-de-en": 20, "multi30k-en-de": 20, "tatoeba-de-en": 30, "tatoeba-en-nl": 40}
+_OTHER_EPOCHS = 30
 
 
 class TextConfig(CorporaSettings):
@@ -67,6 +72,15 @@ class TextConfig(CorporaSettings):
     vectors: str = ""
     """Word vectors to start from, such as glove_100d. Empty: random, as in the released code; the
     paper's text has GloVe in 300 dimensions, which is not available here."""
+    listed: str = "glove_100d"
+    """Word vectors whose words are known however rare, on the paper's corpora. The authors keep a
+    word that occurs more than twice or is in their vectors' file. Empty: counts alone."""
+    bucket: int = Field(1, ge=1)
+    """Batches of labelled texts that are sorted by length together; 1 draws them at random, as the
+    authors do. More is faster, because a batch takes as long as its longest text."""
+    grid: int = Field(25, ge=0)
+    """Evaluate a classifier every so many of its first 500 steps, next to the paper's steps, so
+    that it shows whether probe or attention comes first; 0 leaves this out."""
     steps: int = Field(4000, ge=1)
     """Training steps of a classifier, the paper's."""
     batch_size: int = Field(32, ge=1)
@@ -76,8 +90,9 @@ class TextConfig(CorporaSettings):
     """Subwords of a translation corpus, both languages together; the paper's."""
     translation_hidden: int = Field(256, ge=1)
     """Size of embeddings and LSTM states of the translator, the paper's."""
-    translation_steps: int = Field(36_000, ge=1)
-    """Training steps of a translator; 36,000 are 20 epochs of Multi30k."""
+    translation_steps: int | None = Field(None, ge=1)
+    """Training steps of a translator; by default the authors' epochs: 20 of Multi30k, which are
+    36,260 steps, 40 of News En-Nl, and 30 of others."""
     translation_batch: int = Field(16, ge=1)
     """Sentence pairs in a training batch of a translator."""
 
@@ -101,6 +116,7 @@ QUICK = {
     "embedding": 32,
     "hidden": 16,
     "steps": 150,
+    "grid": 0,
     "translation_hidden": 32,
     "translation_steps": 300,
     "examples": 100,
@@ -109,8 +125,8 @@ QUICK = {
     "proxy_translation_epochs": 10,
 }
 QUICK_LABELLED = QUICK | {"corpus": "grammar-sentiment"}
-_SIZES = ("steps", "hidden", "embedding", "translation_steps", "translation_hidden", "examples")
-FULL_SIZE = least(TextConfig, *_SIZES)
+_SIZES = ("steps", "hidden", "embedding", "translation_hidden", "examples")
+FULL_SIZE = least(TextConfig, *_SIZES) | {"translation_steps": 36_000}
 """The least sizes of a run that decides a claim."""
 
 
@@ -128,11 +144,24 @@ class SnellUnits:
 def open_corpus(config: TextConfig, corpus: str) -> Corpus:
     """Return a corpus as these settings read it."""
     settings = {"max_length": config.max_length}
+    labelled = {"vectors": _word_list(config, corpus), "bucket_size": config.bucket}
     return open_text(
         corpus,
-        classification=settings | {"vectors": config.vectors} | cut_by(config.tokens),
+        classification=settings | labelled | cut_by(config.tokens),
         translation=settings | {"pieces": config.pieces},
     )
+
+
+def _word_list(config: TextConfig, corpus: str) -> str:
+    """Return the vectors whose words are known: those that train, or on known corpora the list."""
+    if config.vectors or not config.listed or config.tokens or str(corpus) not in definitions():
+        return config.vectors
+    try:
+        find_vectors(config.listed)
+    except UsageError as error:
+        text = str(error).partition(";")[0]
+        raise UsageError(f"{text}; listed= with nothing after it counts words alone.") from error
+    return config.listed
 
 
 def model_of(config: TextConfig, source: Corpus, readout: str = "relu") -> ModelSpec:
@@ -151,13 +180,26 @@ def model_of(config: TextConfig, source: Corpus, readout: str = "relu") -> Model
     return TRANSLATOR.model_copy(update=own)
 
 
+_GRID_UNTIL = 500
+
+
+def translation_steps(config: TextConfig, source: Corpus) -> int:
+    """Return the training steps of a translator: those given, or the authors' epochs."""
+    if config.translation_steps is not None:
+        return config.translation_steps
+    epoch = math.ceil(len(source.training_examples) / config.translation_batch)
+    return _EPOCHS.get(source.dataset, _OTHER_EPOCHS) * epoch
+
+
 def training_of(config: TextConfig, source: Corpus, **settings: Any) -> Training:
     """Return the paper's way of training on a corpus, with its steps of evaluation (A.8)."""
     if is_classification(source):
         steps, size = config.steps, config.batch_size
         schedule = merged((10, 50, 100, 150, 200, 250), every(250, steps))
+        if config.grid:
+            schedule = merged(schedule, every(config.grid, min(steps, _GRID_UNTIL)))
     else:
-        steps, size = config.translation_steps, config.translation_batch
+        steps, size = translation_steps(config, source), config.translation_batch
         frequent = every(2000, min(steps, 20_000))
         schedule = merged((50, 100, 500, 1000, 1500), frequent, every(4000, steps))
     return Training(
@@ -202,7 +244,7 @@ def proxy_unit(config: TextConfig, source: Corpus) -> Unit:
         steps, rate = config.proxy_epochs * epoch, _PROXY_RATES.get(source.dataset, 1.5e-4)
     else:
         # A corpus with many more sentences than Multi30k gets no more updates than the translator.
-        steps = min(config.proxy_translation_epochs * epoch, config.translation_steps)
+        steps = min(config.proxy_translation_epochs * epoch, translation_steps(config, source))
         rate = 1e-3
     return Unit(
         source=source,

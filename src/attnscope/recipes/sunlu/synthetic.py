@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 import numpy as np
@@ -36,8 +36,9 @@ from attnscope.recipes.sunlu.term_ratios import LAMBDA_TERMS, ratio_panels, rati
 from attnscope.recipes.sunlu.units import DOT_PRODUCTS, SYNTHETIC_SIZES, Scales
 from attnscope.runs.result import Curve, Measurement, Record, Result
 from attnscope.training.gradient_flow import GradientFlow
-from attnscope.training.objective import Likelihood
+from attnscope.training.objective import Likelihood, Term
 from attnscope.training.optimizer import Sgd
+from attnscope.training.penalties import DirectionProduct
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every
 
@@ -63,6 +64,16 @@ class Config(RecipeSettings):
     stray: float = Field(STRAY, gt=0, le=1)
     """Probability of a stray word of the other polarity in data set II; the paper does not give it.
     """
+
+    strays: Literal["texts", "words"] = "texts"
+    """What strays in data set II: both polar words of a text together, as in the authors' notebook,
+    or each word by itself."""
+    positives: int | None = Field(None, ge=1)
+    """Positive texts, where not as many as negative ones (the supplement's figure 7)."""
+    penalty: float = Field(0.0, ge=0)
+    """Weight of the penalty on VᵀW (the supplement's figure 5b); 0 leaves it out."""
+    spread: float = Field(0.1, gt=0)
+    """Embeddings are drawn between -spread and spread; the paper's figure 1 has U(-1, 1)."""
 
     embedding: int = Field(100, ge=1)
     """Embedding size d."""
@@ -104,12 +115,15 @@ SIDES: Mapping[str, Mapping[str, int]] = {
 def sources(config: Config) -> dict[str, PolarityTexts]:
     """Return data sets I and II."""
     sizes: dict[str, Any] = {
-        "positives": config.texts,
+        "positives": config.positives or config.texts,
         "negatives": config.texts,
         "neutral_types": config.neutral_types,
         "polar_types": config.polar_types,
     }
-    return {"I": PolarityTexts(**sizes), "II": PolarityTexts(stray=config.stray, **sizes)}
+    return {
+        "I": PolarityTexts(**sizes),
+        "II": PolarityTexts(stray=config.stray, strays=config.strays, **sizes),
+    }
 
 
 def unit_of(config: Config, source: PolarityTexts, scale: float, seed: int) -> Unit:
@@ -120,7 +134,7 @@ def unit_of(config: Config, source: PolarityTexts, scale: float, seed: int) -> U
         source=source,
         model=ClassifierSpec(
             embedding=config.embedding,
-            vectors=UniformEmbeddings(spread=0.1),
+            vectors=UniformEmbeddings(spread=config.spread),
             encoder=WordStates(),
             attention=DotProduct(scale=scale, query=LearnedQuery(initial="normal")),
             output=Output(bias="off", spread=1.0),
@@ -131,7 +145,7 @@ def unit_of(config: Config, source: PolarityTexts, scale: float, seed: int) -> U
             batch_size=config.batch_size,
             evaluate_at=every(config.record_every * epoch, steps),
             optimizer=Sgd(lr=config.lr),
-            objective=(Likelihood(),),
+            objective=_objective(config),
             metrics=(GradientFlow(),),
             examples=1000,
             stored=0,
@@ -139,6 +153,11 @@ def unit_of(config: Config, source: PolarityTexts, scale: float, seed: int) -> U
         ),
         seed=seed,
     )
+
+
+def _objective(config: Config) -> tuple[Term, ...]:
+    penalty = (DirectionProduct(weight=config.penalty),) if config.penalty else ()
+    return (Likelihood(), *penalty)
 
 
 def units(config: Config) -> dict[tuple[str, float], list[Unit]]:

@@ -101,9 +101,11 @@ class SunluConfig(CorporaSettings):
     bucket: int = Field(20, ge=1)
     """Batches that are sorted by length together. The authors' are not sorted; newsgroup messages
     differ in length a hundredfold, and a batch takes as long as its longest text."""
-    max_length: int | None = Field(1000, ge=3)
+    max_length: int | None = Field(None, ge=3)
     """Longest text that is used, in words with the two boundary marks; longer ones are left out and
-    counted. The paper cuts nothing; a few messages have more than 10,000 words."""
+    counted. The paper cuts nothing, though a few messages have more than 10,000 words."""
+    spread: float = Field(0.1, gt=0)
+    """Embeddings are drawn between -spread and spread; the paper's figure 1 has U(-1, 1)."""
 
     group_polar: float = Field(PAPERS_RULE.polar, ge=-1, lt=1)
     """Words of a label have an association γ with it above this (Eq. 28); the paper's."""
@@ -133,10 +135,12 @@ SYNTHETIC_SIZES: dict[str, float] = {"embedding": 100, "epochs": 500, "texts": 6
 
 def deviations(pool: Pool, datasets: Sequence[str]) -> str:
     """Return how corpora and settings differ from the paper's."""
+    longest = pool.config().get("max_length", 1000)  # of results before it was a setting
     return corpus_deviations(
         datasets,
         "L2 as a weight decay of .001 and 50 LSTM units a direction, neither of which the paper "
-        "gives; batches of like length; texts of more than 1000 tokens left out",
+        "gives; batches of like length",
+        "" if longest is None else f"texts of more than {longest} tokens left out",
     )
 
 
@@ -191,7 +195,7 @@ def model_of(config: SunluConfig, variant: Variant) -> ClassifierSpec:
     }
     return ClassifierSpec(
         embedding=config.embedding,
-        vectors=UniformEmbeddings(spread=0.1),
+        vectors=UniformEmbeddings(spread=config.spread),
         encoder=encoders.get(variant.model, WordStates()),
         attention=attention,
         output=Output(bias="off"),

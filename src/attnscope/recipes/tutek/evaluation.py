@@ -32,7 +32,9 @@ PRINTED = {
     "tutek-sst": "SST",
     "tutek-ag-news": "AG News",
     "tutek-20news": "20NG",
+    "tutek-20news-uncut": "20NG",
     "tutek-imdb": "IMDB",
+    "tutek-imdb-uncut": "IMDB",
     "mimic-anemia": "Anemia",
     "mimic-diabetes": "Diabetes",
 }

@@ -67,16 +67,21 @@ class Config(TutekConfig):
     with long ones."""
     attention: Attentions = Field(("additive",), min_length=1)
     """Attentions to train; the paper does not say which it has."""
-    lambdas: Strengths = Field((0, 0.01, 0.1, 1), min_length=2)
+    lambdas: Strengths = Field((0, 0.01, 0.03, 0.1, 0.3, 1), min_length=2)
     """Weights λ of the distance between attentions. The paper gives none; JSD is at most .69 and
     TVD at most 1, so that these reach from nothing to all."""
+    adversary_epochs: int = Field(80, ge=1)
+    """Epochs of the adversaries at most; the evaluation with the lowest loss counts, as if training
+    had stopped there. Wiegreffe and Pinter have up to 80 with early stopping."""
+    adversary_steps: int = Field(20_000, ge=1)
+    """Training steps of the adversaries at most."""
     searched: int = Field(500, ge=1)
     """Texts for which another attention is searched, at most."""
     search_steps: int = Field(500, ge=1)
     """Steps of that search, Jain and Wallace's."""
 
 
-QUICK = SMALL | {"lambdas": [0, 1], "searched": 40, "search_steps": 40}
+QUICK = SMALL | {"lambdas": [0, 1], "adversary_steps": 120, "searched": 40, "search_steps": 40}
 ABOUT = about_adversaries
 HEADLINE = ("jsd", "tvd", "tvd_difference", "search_jsd")
 
@@ -88,7 +93,8 @@ def imitator_of(config: Config, base: Unit, divergence: float) -> Unit:
     source = base.source
     assert isinstance(source, Corpus)
     term = Imitation(base=base, which="best", divergence=divergence)
-    training = training_of(config, source, (term,))
+    longer = {"epochs": config.adversary_epochs, "most_steps": config.adversary_steps}
+    training = training_of(config.model_copy(update=longer), source, (term,))
     return base.model_copy(update={"training": training, "seed": base.seed + _OTHER_SEED})
 
 

@@ -14,7 +14,6 @@ from pydantic import Field
 
 from attnscope.analysis.information import (
     CLUSTERS,
-    OCCURRENCES,
     SAMPLES,
     TYPES,
     Information,
@@ -63,14 +62,21 @@ class Config(TutekConfig):
     """Word types in a sample."""
     clusters: int = Field(CLUSTERS, ge=2)
     """Clusters of embeddings and of states."""
-    occurrences: int = Field(OCCURRENCES, ge=2)
-    """Occurrences of words at most. The paper has "at most 1M"; a fifth gives the same picture in a
-    fifth of the time."""
+    occurrences: int = Field(1_000_000, ge=2)
+    """Occurrences of words at most, the paper's "at most 1M". With fewer, shuffled pairs have more
+    information: .4 to 1.3 nats with 200,000."""
 
 
 QUICK = SMALL | {"words": 60, "clusters": 40, "occurrences": 1000}
 ABOUT = about_information
-HEADLINE = ("mi_mf", "mi_mf_shuffled", "mi_rs", "mi_rs_shuffled")
+HEADLINE = (
+    "mi_mf",
+    "mi_mf_shuffled",
+    "mi_mf_corrected",
+    "mi_rs",
+    "mi_rs_shuffled",
+    "mi_rs_corrected",
+)
 
 
 def measure(config: Config, lab: Lab) -> list[Measurement]:
@@ -115,6 +121,7 @@ def _rows(config: Config, source: Corpus, found: Informations) -> list[Measureme
         values = {
             name: [one.value for one in each],
             f"{name}_shuffled": [one.shuffled for one in each],
+            f"{name}_corrected": [one.value - one.shuffled for one in each],
             f"{name}_entropy": [one.entropy for one in each],
         }
         for label, numbers in values.items():

@@ -26,6 +26,7 @@ from attnscope.recipes.tutek.evaluation import (
     sheet_of,
 )
 from attnscope.recipes.tutek.units import (
+    CORPORA,
     SIZES,
     SMALL,
     Attentions,
@@ -46,9 +47,8 @@ _MODELS = ("base", "concat", "tying", "mlm")
 class Config(TutekConfig):
     """Settings of table 6."""
 
-    corpus: Names = Field(("tutek-sst", "tutek-20news"), min_length=1)
-    """Labelled corpora, known ones by name and your own by folder; the defaults are the paper's
-    extremes in length."""
+    corpus: Names = Field(CORPORA, min_length=1)
+    """Labelled corpora, known ones by name and your own by folder."""
     seeds: int = Field(3, ge=1)
     """Runs of each model. The paper has "a preliminary set of experiments", and these units take
     the longest of all."""

@@ -82,6 +82,9 @@ class TutekConfig(CorporaSettings):
     """Word vectors, frozen in every model, because tying could otherwise move the words instead of
     the states. The paper's have 300 numbers; these have 100, and one fixed orthonormal map makes
     them as wide as the states. Empty: random."""
+    concat_attention: Literal["half-state", "as-base"] = "half-state"
+    """Width of additive attention in the concat model: half of its state, which is twice the base
+    model's, as Jain and Wallace and the authors' later code have it; or as in the base model."""
     dot: Literal["scaled", "unit-length"] = "scaled"
     """Dot attention: scaled is Eq. 11 with the query of appendix C; unit-length is the authors'
     later code, keys of length 1 and no scale."""
@@ -192,7 +195,9 @@ def _attention_of(config: TutekConfig, variant: ModelVariant) -> AttentionSpec:
     own = InstanceQuery() if variant.model == "instance" else None
     if variant.attention == "additive":
         query = own or LearnedQuery()
-        return Additive(hidden=config.hidden, activation="tanh", output_bias="off", query=query)
+        wide = variant.model == "concat" and config.concat_attention == "half-state"
+        hidden = config.hidden * (2 if wide else 1)
+        return Additive(hidden=hidden, activation="tanh", output_bias="off", query=query)
     query = own or LearnedQuery(initial=variant.initial)
     if config.dot == "unit-length":
         return DotProduct(scale=1.0, keys="unit-length", query=query)
