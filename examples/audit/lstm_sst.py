@@ -1,6 +1,8 @@
-"""An LSTM classifier with additive attention, hand-written, audited from Python:
+"""Train an LSTM classifier with hand-written additive attention on SST, with plain PyTorch:
 
-python examples/audit/lstm_sst.py DATA/sst_binary runs
+python examples/audit/lstm_sst.py DATA/sst_binary models/lstm
+
+It keeps weights.safetensors and words.json; lstm_audit.py audits them.
 """
 
 import gzip
@@ -10,15 +12,19 @@ from collections import Counter
 from pathlib import Path
 
 import torch
+from safetensors.torch import save_file
 from torch import nn
-
-import attnscope
 
 
 def read(folder, split):
     with gzip.open(Path(folder) / f"{split}.jsonl.gz", "rt", encoding="utf8") as lines:
         rows = [json.loads(line) for line in lines]
     return [row["text"].lower() for row in rows], [row["label"] for row in rows]
+
+
+def cutter(known):
+    """Return the function from a text to ids; 0 is padding, 1 an unknown word."""
+    return lambda text: [known.get(word, 1) for word in text.lower().split()]
 
 
 class Classifier(nn.Module):
@@ -43,29 +49,27 @@ class Classifier(nn.Module):
         return self.output((weights.unsqueeze(-1) * states).sum(1))
 
 
-def main(data, out="runs", seed=0, epochs=4):
+def main(data, out, seed=0, epochs=4):
     torch.manual_seed(seed)
     texts, labels = read(data, "train")
     counts = Counter(word for text in texts for word in text.split())
     known = {word: n + 2 for n, word in enumerate(sorted(w for w, c in counts.items() if c > 1))}
-
-    def cut(text):
-        return [known.get(word, 1) for word in text.lower().split()]
-
+    cut = cutter(known)
     model = Classifier(len(known) + 2)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     rows, gold = [torch.tensor(cut(text)) for text in texts], torch.tensor(labels)
-    for _ in range(epochs):
+    for epoch in range(epochs):
         for chosen in torch.randperm(len(rows)).split(64):
             ids = nn.utils.rnn.pad_sequence([rows[n] for n in chosen], batch_first=True)
             loss = nn.functional.cross_entropy(model(ids), gold[chosen])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-    done = attnscope.audit(model, data, tokenizer=cut, out=out)
-    print(done)
-    print(done.table())
+        print(f"epoch {epoch}: loss {float(loss):.3f}")
+    Path(out).mkdir(parents=True, exist_ok=True)
+    save_file(model.state_dict(), Path(out) / "weights.safetensors")
+    (Path(out) / "words.json").write_text(json.dumps(known))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def audit(
     model: Annotated[str, typer.Argument(help="Folder of a Hugging Face model, or org/name.")],
     data: Annotated[
-        str, typer.Argument(help="A known corpus, a corpus folder, or a .tsv or .jsonl file.")
+        str,
+        typer.Argument(help="A known corpus, a corpus or datasets folder, a .tsv or .jsonl file."),
     ],
     split: Annotated[str | None, typer.Option(help="Of a corpus; by default held out.")] = None,
     examples: Annotated[int, typer.Option(help="How many texts, drawn evenly.")] = 200,
@@ -79,11 +80,14 @@ def audit(
 def export(
     folder: Annotated[Path, typer.Argument(help="The folder of an audit, in runs/audits.")],
     file: Annotated[Path, typer.Argument(help="A .csv, .npz or .parquet file to write.")],
+    format: Annotated[
+        str | None, typer.Option(help="parquet, csv or npz; by default the file's ending.")
+    ] = None,
 ) -> None:
     """Write the stored scores of an audit as one table, with words."""
     from attnscope.recipes.audit.stored import export as write
 
-    print(f"Scores: {write(folder, file)}")
+    print(f"Scores: {write(folder, file, format)}")
 
 
 def _progress(question: str) -> None:

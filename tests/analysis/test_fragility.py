@@ -20,25 +20,30 @@ from attnscope.analysis.replaced_attention import labelled_traces, outputs_under
 from attnscope.data.batch import Example, collate
 from attnscope.errors import MissingCapability, UsageError
 from attnscope.models.intervention import Permuted, Uniform
+from attnscope.models.trace import Trace
+
+
+def same_decisions(found: Fragility, condition: str, draw: int, single: Trace) -> None:
+    """Compare with a single pass, to rounding."""
+    probabilities = single.logits[single.batch.target_mask].softmax(-1)
+    right = probabilities.gather(-1, found.labels[:, None])[:, 0]
+    torch.testing.assert_close(found.probabilities[condition][draw], right, rtol=0, atol=1e-12)
+    assert found.answers[condition][draw].equal(probabilities.argmax(-1))
 
 
 def test_a_permutation_is_that_of_a_single_pass_under_its_rule(classifier, reviews):
     model = classifier()
     found = compute_fragility(model, reviews, 4, seed=5)
     for draw in range(4):
-        single = model.trace(reviews, {"cross": Permuted(seed=5 + draw)}).logits[:, 0].softmax(-1)
-        torch.testing.assert_close(
-            found.probabilities["permuted"][draw], single, rtol=0, atol=1e-12
-        )
+        single = model.trace(reviews, {"cross": Permuted(seed=5 + draw)})
+        same_decisions(found, "permuted", draw, single)
 
 
 def test_trained_and_uniform_attention_are_those_of_single_passes(classifier, reviews):
     model = classifier()
-    found = compute_fragility(model, reviews, 1).probabilities
-    trained, uniform = model.trace(reviews), model.trace(reviews, {"cross": Uniform()})
-    for name, trace in (("trained", trained), ("uniform", uniform)):
-        expected = trace.logits[None, :, 0].softmax(-1)
-        torch.testing.assert_close(found[name], expected, rtol=0, atol=1e-12)
+    found = compute_fragility(model, reviews, 1)
+    same_decisions(found, "trained", 0, model.trace(reviews))
+    same_decisions(found, "uniform", 0, model.trace(reviews, {"cross": Uniform()}))
 
 
 def test_the_inputs_are_encoded_once(classifier, reviews):
@@ -95,10 +100,10 @@ def test_seeds_are_averaged_and_must_share_their_examples(classifier, reviews):
         fragility_intervals([seeds[0], other], rng=np.random.default_rng(0))
 
 
-def test_of_two_labels_the_positive_one_needs_more_than_half():
-    probabilities = torch.tensor([[[0.5, 0.5], [0.49, 0.51], [0.6, 0.4]]])
-    found = Fragility(torch.arange(3), torch.zeros(3, dtype=torch.long), {"trained": probabilities})
-    assert found.predicted("trained").tolist() == [[0, 1, 0]]
+def test_of_two_labels_the_positive_one_needs_more_than_half(given):
+    model = given([[0.0], [0.04], [-0.4]], [0.0] * 3, [[0.0], [1.0]])  # .5, .51 and .4
+    found = compute_fragility(model, collate([Example(n, [n], [0], [0]) for n in range(3)]), 1)
+    assert found.answers["trained"].tolist() == [[0, 1, 0]]
 
 
 def test_other_weights_are_read_as_the_model_would_read_them(classifier, reviews):
@@ -131,8 +136,8 @@ def test_what_cannot_be_read_is_one_sentence(given, reviews):
 def _answers(trained: list[int], uniform: list[int]) -> Fragility:
     """Predictions on four texts of labels 0, 1, 0, 1."""
     both = {"trained": trained, "uniform": uniform}
-    probabilities = {name: torch.eye(2)[torch.tensor([said])] for name, said in both.items()}
-    return Fragility(torch.arange(4), torch.tensor([0, 1, 0, 1]), probabilities)
+    answers = {name: torch.tensor([said]) for name, said in both.items()}
+    return Fragility(torch.arange(4), torch.tensor([0, 1, 0, 1]), answers, {})
 
 
 def test_a_model_is_compared_with_another_seed_by_seed():
@@ -144,6 +149,6 @@ def test_a_model_is_compared_with_another_seed_by_seed():
     found = difference_intervals(own, base, rng=np.random.default_rng(0))
     assert found["f1"].value == pytest.approx((0 + 1 / 3) / 2)
     assert found["accuracy"].value == pytest.approx((0 + 1 / 4) / 2)
-    other = Fragility(torch.arange(4) + 1, own[0].labels, own[0].probabilities)
+    other = Fragility(torch.arange(4) + 1, own[0].labels, own[0].answers, {})
     with pytest.raises(UsageError, match="not measured on the same examples"):
         difference_intervals(own, [other, other], rng=np.random.default_rng(0))

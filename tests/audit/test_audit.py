@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +19,7 @@ from attnscope.recipes.audit.claims import CLAIMS, QUESTIONS
 from attnscope.recipes.audit.running import audit
 from attnscope.recipes.audit.stored import export
 from attnscope.recipes.audit.texts import Texts, read_texts
+from attnscope.runs.atomic import read_json
 
 
 @pytest.fixture(scope="session")
@@ -91,29 +96,68 @@ def test_two_models_of_the_same_weights_agree_entirely(keyword, planted, tmp_pat
     assert value(done, "stability", score="lexical_probe") == 1.0
 
 
-def test_a_killed_audit_resumes_with_the_next_question_to_the_same_numbers(
+def contents(folder) -> dict[str, bytes]:
+    """Return every file of an audit; of its JSON files without the seconds."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            content = path.read_bytes()
+            if path.suffix == ".json":
+                content = re.sub(rb'"seconds": ?[0-9.]+', b'"seconds": 0', content)
+            found[str(path.relative_to(folder))] = content
+    return found
+
+
+def test_a_killed_audit_resumes_to_the_same_bytes_but_for_its_seconds(
     keyword, planted, tmp_path, monkeypatch
 ):
-    whole = audit(keyword, planted, out=tmp_path / "whole", only=["uniform", "idle"])
+    asked = ["uniform", "agrees", "finds"]
+    whole = audit(keyword, planted, out=tmp_path / "whole", only=asked)
 
     def killed(subject):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setitem(running.MEASURES, "idle", killed)
+        patch.setitem(running.MEASURES, "agrees", killed)
         with pytest.raises(KeyboardInterrupt):
-            audit(keyword, planted, out=tmp_path / "killed", only=["uniform", "idle"])
+            audit(keyword, planted, out=tmp_path / "killed", only=asked)
 
     def never(subject):
         raise AssertionError("this question was measured already")
 
     monkeypatch.setitem(running.MEASURES, "uniform", never)
-    resumed = audit(keyword, planted, out=tmp_path / "killed", only=["uniform", "idle"])
-    assert resumed.result.measurements == whole.result.measurements
-    assert resumed.result.pictures == whole.result.pictures
-    for name in ("uniform", "idle"):
-        files = [each.folder / "questions" / f"{name}.json" for each in (whole, resumed)]
-        assert files[0].read_bytes() == files[1].read_bytes()
+    monkeypatch.setitem(running.MEASURES, "finds", never)
+    resumed = audit(keyword, planted, out=tmp_path / "killed", only=asked)
+    assert contents(resumed.folder) == contents(whole.folder)
+    assert "scores/lexical_probe.safetensors" in contents(whole.folder)
+    spent = [read_json(each)["seconds"] for each in (resumed.folder / "questions").iterdir()]
+    assert resumed.result.seconds == pytest.approx(sum(spent), abs=0.05)
+
+
+def test_a_translators_scores_are_compared_with_ibm_model_1(reverse, parallel, tmp_path):
+    # Every word is copied: after some sentences Model 1 knows each word's translation, itself.
+    sources, targets = parallel
+    texts = Texts("reversed", "all", tuple(sources), targets=tuple(targets))
+    done = audit(reverse, texts, examples=30, out=tmp_path, only=["agrees"])
+    assert value(done, "agreement_with_ibm1", score="leave_one_out") >= 0.95
+    assert value(done, "agreement", score="ibm_model1") == value(
+        done, "agreement_with_ibm1", score="attention"
+    )
+    assert "ibm_model1" in {file.stem for file in (done.folder / "scores").glob("*.safetensors")}
+    text = export(done.folder, tmp_path / "scores.csv").read_text()
+    assert '"ibm_model1",0,0,' in text
+
+
+def test_ibm_model_1_learns_from_all_pairs_that_the_sample_was_drawn_from(reverse, parallel):
+    sources, targets = parallel
+    texts = Texts("reversed", "all", tuple(sources), targets=tuple(targets)).sample(5, seed=0)
+    assert len(texts.texts) == 5
+    assert texts.study == tuple(zip(sources, targets, strict=True))
+
+
+def test_a_classifier_is_not_compared_with_ibm_model_1(keyword, planted, tmp_path):
+    done = audit(keyword, planted, out=tmp_path, only=["agrees"])
+    assert not done.result.select("agreement_with_ibm1")
 
 
 def test_other_weights_are_another_audit(keyword, graded, planted, tmp_path):
@@ -168,6 +212,73 @@ def test_scores_are_exported_with_their_words(keyword, planted, tmp_path):
     assert len(arrays["value"]) == len(lines) - 1
     total = sum(float(line.split(",")[-1]) for line in first)
     assert total == pytest.approx(1.0, abs=1e-5)
+
+
+def test_parquet_has_the_rows_of_the_csv(keyword, planted, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    done = audit(keyword, planted, out=tmp_path, only=["agrees"])
+    with open(export(done.folder, tmp_path / "scores.csv"), newline="") as file:
+        plain = list(csv.DictReader(file))
+    rows = parquet.read_table(export(done.folder, tmp_path / "table", "parquet")).to_pylist()
+    assert [{name: str(cell) for name, cell in row.items()} for row in rows] == plain
+    with pytest.raises(UsageError, match="'xlsx' is not a format; valid"):
+        export(done.folder, tmp_path / "scores.xlsx")
+
+
+def test_without_pyarrow_one_sentence_names_the_extra(keyword, planted, tmp_path, monkeypatch):
+    done = audit(keyword, planted, out=tmp_path, only=["agrees"])
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    sentence = r"needs pyarrow: pip install 'attnscope\[arrow\]'\.$"
+    with pytest.raises(UsageError, match=sentence):
+        export(done.folder, tmp_path / "scores.parquet")
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "dataset_info.json").write_text("{}")
+    (tmp_path / "saved" / "data-00000-of-00001.arrow").write_bytes(b"")
+    with pytest.raises(UsageError, match=sentence):
+        read_texts(tmp_path / "saved")
+
+
+def saved(folder, *tables) -> Path:
+    """Write a data set as `datasets` does with save_to_disk: Arrow streams, their names, facts."""
+    pyarrow = pytest.importorskip("pyarrow")
+    folder.mkdir(parents=True)
+    names = [f"data-{n:05}-of-{len(tables):05}.arrow" for n in range(len(tables))]
+    for name, columns in zip(names, tables, strict=True):
+        table = pyarrow.table(columns)
+        with pyarrow.ipc.new_stream(str(folder / name), table.schema) as stream:
+            stream.write_table(table)
+    state = {"_data_files": [{"filename": name} for name in names], "_split": "train"}
+    (folder / "state.json").write_text(json.dumps(state))
+    (folder / "dataset_info.json").write_text(json.dumps({"features": {}}))
+    return folder
+
+
+def test_a_saved_data_set_is_read_with_labels_translations_and_splits(tmp_path):
+    shards = [{"sentence": ["a good film"], "label": [1]}, {"sentence": ["dull"], "label": [0]}]
+    read = read_texts(saved(tmp_path / "reviews", *shards))
+    assert (read.name, read.texts, read.labels) == ("reviews", ("a good film", "dull"), (1, 0))
+    pairs = {"translation": [{"de": "ein Haus", "en": "a house"}]}
+    read = read_texts(saved(tmp_path / "pairs", pairs))
+    assert (read.texts, read.targets) == (("ein Haus",), ("a house",))
+    for split in ("train", "validation"):
+        saved(tmp_path / "split" / split, {"text": [split], "label": [0]})
+    (tmp_path / "split" / "dataset_dict.json").write_text('{"splits": ["train", "validation"]}')
+    read = read_texts(tmp_path / "split")
+    assert (read.split, read.texts) == ("validation", ("validation",))
+    assert read_texts(tmp_path / "split", "train").texts == ("train",)
+    with pytest.raises(UsageError, match="has no split 'tset'"):
+        read_texts(tmp_path / "split", "tset")
+
+
+def test_a_saved_data_set_that_cannot_be_read_is_one_sentence(tmp_path):
+    with pytest.raises(UsageError, match=r"has no column 'text', .* but .'review'.*"):
+        read_texts(saved(tmp_path / "other", {"review": ["fine"]}))
+    with pytest.raises(UsageError, match=r"a label that is not a whole number: 0\.5"):
+        read_texts(saved(tmp_path / "grades", {"text": ["fine"], "label": [0.5]}))
+    folder = saved(tmp_path / "broken", {"text": ["fine"]})
+    (folder / "data-00000-of-00001.arrow").write_bytes(b"no Arrow at all, but some bytes")
+    with pytest.raises(UsageError, match="cannot be read as Arrow"):
+        read_texts(folder)
 
 
 def test_an_audit_is_plain_json(keyword, planted, tmp_path):

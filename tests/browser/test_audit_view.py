@@ -1,5 +1,7 @@
 """The report's view of an audit."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -27,6 +29,8 @@ def audited(tmp_path_factory):
         row("found_share", 0.02, score="attention"),
         row("found_share", 0.84, score="lexical_probe"),
         row("found_share", 1.0, score="leave_one_out"),
+        row("agreement_above_chance", 0.41, score="ibm_model1"),
+        row("agreement_with_ibm1", 0.63, score="lexical_probe"),
     ]
     heads = Matrix.of(
         "entropy_map", "sst", [[0.9, 0.8], [0.7, None]], rows=["encoder.1.self", HOSTILE], n=200
@@ -65,6 +69,8 @@ def test_an_audit_is_a_view_with_its_verdict_questions_maps_and_texts(audited, o
     assert "Do not trust the attention at encoder.2.self" in view.inner_text()
     assert "Read the lexical probe instead: it finds 84 %" in view.inner_text()
     assert "Attention is near uniform." in view.inner_text()
+    assert re.search(r"minus chance\s+score\s+agreement\s+ibm model1\s+0\.41", view.inner_text())
+    assert re.search(r"IBM Model 1\s+score\s+agreement\s+lexical probe\s+0\.63", view.inner_text())
     assert "entropy, site by head" in view.inner_text()
     assert "Step 50" in view.inner_text()
     assert not watched.said

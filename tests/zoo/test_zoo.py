@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from attnscope.analysis.adversary import Search, find_adversaries
+from attnscope.analysis.fragility import compute_fragility
+from attnscope.analysis.token_probabilities import compute_token_probabilities
 from attnscope.data.batch import Batch
 from attnscope.models.adapted import Adapted
 from attnscope.models.adapter import adapt
-from attnscope.models.intervention import Given, Only, Permuted, Uniform
+from attnscope.models.intervention import Given, OneHot, Only, Permuted, Uniform
 from cases import for_each
 
 _spec = importlib.util.spec_from_file_location(
@@ -231,3 +234,27 @@ def test_a_model_is_left_as_it_was_also_after_an_error(name):
     module.eval()
     with torch.no_grad():  # nothing is watched any more
         assert model.call(module, batch).isfinite().all()
+
+
+@pytest.mark.parametrize("name", ["marian", "gpt2"])
+def test_measures_of_output_words_are_those_of_the_model_run_again(name):
+    """Fragility, token probabilities and adversaries, against single passes under their rules."""
+    model, batch = adapted(name), example(name)
+    [site] = {model.places.aliases["last"]}
+    found = compute_fragility(model, batch, 2, seed=3, site=site)
+    real = batch.target_mask
+    for draw in range(2):
+        single = outputs(model, batch, {site: Permuted(seed=3 + draw)})[real].softmax(-1)
+        right = single.gather(-1, batch.targets[real][:, None])[:, 0]
+        torch.testing.assert_close(found.probabilities["permuted"][draw], right, atol=1e-5, rtol=0)
+    assert found.changed("permuted").max() > 0
+    tokens = compute_token_probabilities(model, batch, site=site)
+    native = outputs(model, batch)[real].softmax(-1)
+    torch.testing.assert_close(tokens.confidence, native.amax(-1), atol=1e-5, rtol=0)
+    # The first output word of the first example, all attention on each of the words that it sees.
+    seen = model.trace(batch, keep=[site]).sites[site].allowed[0, 0].nonzero()[:, 0].tolist()
+    alone = [outputs(model, batch, {site: OneHot(n)})[0, 0].softmax(-1) for n in seen]
+    mean = torch.stack(alone)[:, tokens.predicted[0]].mean()
+    torch.testing.assert_close(tokens.token_mean[0], mean, atol=1e-5, rtol=0)
+    other = find_adversaries(model, batch, Search(restarts=1, steps=5, lr=0.1), site=site)
+    assert bool((other.distance <= Search().epsilon + 1e-6).all())

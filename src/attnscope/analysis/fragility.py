@@ -1,8 +1,9 @@
-"""How much a classifier's decisions depend on its attention weights (tutek §3.2, Table 1).
+"""How much a model's decisions depend on its attention weights (tutek §3.2, Table 1).
 
 Trained, uniform and permuted attention, the last over many permutations, are read off one encoding
-of the inputs. A permutation is the one that `attnscope.models.intervention.Permuted` makes of its
-seed: running the model under that rule gives the same numbers, at a hundred times the cost.
+of the inputs where the model has a readout; else it is run again. A permutation is the one that
+`attnscope.models.intervention.Permuted` makes of its seed: running the model under that rule gives
+the same numbers, for a readout at a hundred times the cost.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from torch import Tensor
 
 from attnscope.analysis.classification import Average, classification_metrics, metric_intervals
 from attnscope.analysis.intervals import RESAMPLES, Interval
-from attnscope.analysis.replaced_attention import labelled_traces, outputs_under
+from attnscope.analysis.replaced_attention import decision_order, outputs_under, traces_by_length
 from attnscope.data.batch import Batch
 from attnscope.errors import UsageError
 from attnscope.models.intervention import Permuted, Uniform
@@ -35,27 +36,36 @@ _NUMBERS = 2**24
 class Fragility:
     """Outputs of one model on the same examples under different attention, on the CPU.
 
+    There is one decision per example of a classifier, and one per real output word otherwise, in
+    the order of examples and positions. Draws are by condition (`CONDITIONS`): trained and uniform
+    attention have one, permuted attention one per permutation.
+
     Attributes
     ----------
     ids, labels
-        The examples and their right labels.
+        The example of each decision and its right label or word.
+    answers
+        The most probable label; of two, the positive one if its probability is > .5.
     probabilities
-        Class probabilities by condition (`CONDITIONS`); trained and uniform attention have one
-        draw, permuted attention one per permutation.
+        The probability of the right label.
     """
 
-    ids: Int[Tensor, " example"]
-    labels: Int[Tensor, " example"]
-    probabilities: dict[str, Float[Tensor, "draw example label"]]
-
-    def predicted(self, condition: str) -> Int[Tensor, "draw example"]:
-        """Return the most probable label: of two, the positive one if its probability is > .5."""
-        return self.probabilities[condition].argmax(-1)
+    ids: Int[Tensor, " decision"]
+    labels: Int[Tensor, " decision"]
+    answers: dict[str, Int[Tensor, "draw decision"]]
+    probabilities: dict[str, Float[Tensor, "draw decision"]]
 
     def metric(self, condition: str, name: str = "f1", average: Average = "positive") -> float:
         """Return a metric under a condition, the mean over its draws."""
-        labels, answers = self.labels.numpy(), self.predicted(condition).numpy()
+        labels, answers = self.labels.numpy(), self.answers[condition].numpy()
         return float(classification_metrics(labels, answers, average=average)[name].mean())
+
+    def changed(self, condition: str) -> Float[np.ndarray, " example"]:
+        """Return each example's share of decisions that are not those of trained attention."""
+        changed = (self.answers[condition] != self.answers["trained"]).double().mean(0)
+        _, owners, counts = self.ids.unique_consecutive(return_inverse=True, return_counts=True)
+        sums = torch.zeros(len(counts), dtype=torch.float64).index_add_(0, owners, changed)
+        return (sums / counts).numpy()
 
 
 @torch.no_grad()
@@ -67,14 +77,16 @@ def compute_fragility(
     seed: int = 0,
     site: str = "cross",
 ) -> Fragility:
-    """Read a classifier's output under trained, uniform and permuted attention.
+    """Read a model's output under trained, uniform and permuted attention.
 
     Parameters
     ----------
     model
-        Any classifier whose output is a readout of the context at the site.
+        Any model; where its output is not a readout of the context at the site, it is run again
+        for each permutation.
     batch
-        Examples with a label each, on the model's device.
+        Examples on the model's device, with a label each or with several output words, which are
+        given as targets.
     permutations
         How many permutations of the weights, each within an example's real positions.
     seed
@@ -82,31 +94,55 @@ def compute_fragility(
     """
     if permutations < 1:
         raise UsageError(f"permutations={permutations}: at least one is needed.")
-    seeds = range(seed, seed + permutations)
-    parts: dict[str, list[Tensor]] = defaultdict(list)
+    rules: dict[str, Sequence[Uniform | Permuted]] = {
+        "uniform": [Uniform()],
+        "permuted": [Permuted(seed=each) for each in range(seed, seed + permutations)],
+    }
+    answers: dict[str, list[Tensor]] = defaultdict(list)
+    right: dict[str, list[Tensor]] = defaultdict(list)
     order: list[Tensor] = []
-    for rows, trace in labelled_traces(model, batch, site):
-        order.append(rows)
-        parts["trained"].append(trace.logits[None, :, 0].softmax(-1).cpu())
-        parts["uniform"].append(_read(model, trace, [Uniform()], site))
-        parts["permuted"].append(_read(model, trace, [Permuted(seed=s) for s in seeds], site))
+    for rows, trace in traces_by_length(model, batch, site):
+        order.append(decision_order(rows, trace.batch, batch))
+        read = {"trained": _decisions(trace.logits[None], trace.batch)}
+        read |= {name: _read(model, trace, each, site) for name, each in rules.items()}
+        for name, (said, probability) in read.items():
+            answers[name].append(said)
+            right[name].append(probability)
     back = torch.cat(order).argsort()
-    probabilities = {name: torch.cat(values, 1)[:, back] for name, values in parts.items()}
-    return Fragility(batch.ids.cpu(), batch.targets[:, 0].cpu(), probabilities)
+    real = batch.target_mask.cpu()
+    return Fragility(
+        batch.ids.cpu()[real.nonzero()[:, 0]],
+        batch.targets.cpu()[real],
+        {name: torch.cat(parts, 1)[:, back] for name, parts in answers.items()},
+        {name: torch.cat(parts, 1)[:, back] for name, parts in right.items()},
+    )
+
+
+Decisions = tuple[Int[Tensor, "draw decision"], Float[Tensor, "draw decision"]]
+
+
+def _decisions(logits: Float[Tensor, "draw batch out output_type"], batch: Batch) -> Decisions:
+    """Return the answers at real output words, and the probabilities of the right ones."""
+    real = batch.target_mask
+    probabilities = logits[:, real].softmax(-1)
+    right = batch.targets[real].expand(len(logits), -1)[..., None]
+    return probabilities.argmax(-1).cpu(), probabilities.gather(-1, right)[..., 0].cpu()
 
 
 def _read(
     model: AttentionModel, trace: Trace, rules: Sequence[Uniform | Permuted], site: str
-) -> Float[Tensor, "draw batch label"]:
-    """Return class probabilities under each rule, as many rules at once as memory allows."""
+) -> Decisions:
+    """Return the decisions under each rule, as many rules at once as memory allows."""
     at = site_of(trace, site)
-    at_once = max(1, _NUMBERS // (at.values[:, :, 0].numel() + at.weights.numel()))
+    numbers = max(at.values[:, :, 0].numel() + at.weights.numel(), trace.logits.numel())
+    at_once = max(1, _NUMBERS // numbers)
     read = []
     for start in range(0, len(rules), at_once):
         chosen = rules[start : start + at_once]
         weights = torch.stack([rule(at.logits, at.mask, trace.batch.ids) for rule in chosen])
-        read.append(outputs_under(model, trace, weights, site)[:, :, 0].softmax(-1).cpu())
-    return torch.cat(read)
+        read.append(_decisions(outputs_under(model, trace, weights, site), trace.batch))
+    answers, right = (torch.cat(parts) for parts in zip(*read, strict=True))
+    return answers, right
 
 
 def fragility_intervals(
@@ -195,8 +231,10 @@ def extra_drops(
 def _common_labels(seeds: Sequence[Fragility]) -> Int[np.ndarray, " example"]:
     if any(not each.ids.equal(seeds[0].ids) for each in seeds):
         raise UsageError("The seeds were not measured on the same examples.")
+    if len(seeds[0].ids.unique()) < len(seeds[0].ids):
+        raise UsageError("F1 is a metric of labels: take Fragility.changed of output words.")
     return seeds[0].labels.numpy()
 
 
 def _predicted(seeds: Sequence[Fragility], condition: str) -> Int[np.ndarray, "seed draw example"]:
-    return np.stack([each.predicted(condition).numpy() for each in seeds])
+    return np.stack([each.answers[condition].numpy() for each in seeds])

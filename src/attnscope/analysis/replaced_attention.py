@@ -83,6 +83,20 @@ def traces_by_length(
         yield rows, trace
 
 
+def decision_order(
+    rows: Int[Tensor, " row"], part: Batch, whole: Batch
+) -> Int[Tensor, " decision"]:
+    """Return the place of each real output word of a part among those of the whole batch.
+
+    Parameters
+    ----------
+    rows
+        The rows of the whole batch that the part came from.
+    """
+    owners, positions = part.target_mask.cpu().nonzero().T
+    return rows.cpu()[owners] * whole.targets.shape[1] + positions
+
+
 def positions_at_once(positions: int) -> Callable[[int, int], int]:
     """Return how many examples of a length make a batch, for `Batch.by_length`."""
     return lambda inp, out: positions // max(inp, out)

@@ -1,8 +1,10 @@
-"""The classifier's prediction from each token alone (tutek Eq. 9, Table 3, Fig. 2–7).
+"""A model's prediction from each token alone (tutek Eq. 9, Table 3, Fig. 2–7).
 
 The readout of a single state is the prediction as if all attention were on it: snell's lexical
-probe, read as a probability of the label that the model predicts. Where most tokens by themselves
-already carry the decision, information has leaked between states, and attention explains little.
+probe, read as a probability of the label that the model predicts. A model without a readout is run
+again for each position; one that writes several words has one prediction at each. Where most tokens
+by themselves already carry the decision, information has leaked between states, and attention
+explains little.
 """
 
 from __future__ import annotations
@@ -16,7 +18,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnscope.analysis.intervals import RESAMPLES, Interval, sentence_interval
-from attnscope.analysis.replaced_attention import labelled_traces
+from attnscope.analysis.replaced_attention import (
+    decision_order,
+    labelled_traces,
+    traces_by_length,
+)
 from attnscope.data.batch import Batch
 from attnscope.data.vocabulary import Vocabulary
 from attnscope.models.trace import AttentionModel, Trace
@@ -29,12 +35,15 @@ NEAR = 0.1
 
 @dataclass(frozen=True)
 class TokenProbabilities:
-    """Per example, on the CPU: the prediction, and the predictions from its tokens alone.
+    """Per decision, on the CPU: the prediction, and the predictions from the tokens alone.
+
+    There is one decision per example of a classifier, and one per real output word otherwise, in
+    the order of examples and positions.
 
     Attributes
     ----------
     ids, labels, predicted
-        The examples, their right labels and the model's.
+        The example of each decision, its right label or word, and the model's.
     confidence
         The model's probability of the label that it predicts.
     token_mean
@@ -43,15 +52,15 @@ class TokenProbabilities:
         The share of tokens whose probability is within `NEAR` of the confidence.
     """
 
-    ids: Int[Tensor, " example"]
-    labels: Int[Tensor, " example"]
-    predicted: Int[Tensor, " example"]
-    confidence: Float[Tensor, " example"]
-    token_mean: Float[Tensor, " example"]
-    token_share: Float[Tensor, " example"]
+    ids: Int[Tensor, " decision"]
+    labels: Int[Tensor, " decision"]
+    predicted: Int[Tensor, " decision"]
+    confidence: Float[Tensor, " decision"]
+    token_mean: Float[Tensor, " decision"]
+    token_share: Float[Tensor, " decision"]
 
     @property
-    def correct(self) -> Bool[Tensor, " example"]:
+    def correct(self) -> Bool[Tensor, " decision"]:
         """True where the prediction is right: the examples of Table 3."""
         return self.predicted == self.labels
 
@@ -71,30 +80,35 @@ class TokenProbabilities:
 def compute_token_probabilities(
     model: AttentionModel, batch: Batch, *, site: str = "cross"
 ) -> TokenProbabilities:
-    """Measure a classifier's tokens one by one.
+    """Measure tokens one by one.
 
     Parameters
     ----------
     model
-        Any classifier whose output is a readout of the context at the site.
+        Any model; where its output is not a readout of the context at the site, it is run again
+        for each input position.
     batch
-        Examples with a label each, on the model's device.
+        Examples on the model's device, with a label each or with several output words.
     """
     columns: dict[str, list[Tensor]] = defaultdict(list)
-    for rows, trace in labelled_traces(model, batch, site):
+    for rows, trace in traces_by_length(model, batch, site):
         trace = _with_own_labels(trace)
+        real = trace.batch.target_mask
         tokens = LexicalProbe(site=site, reading="probability").read(model, trace)
-        real, count = tokens.input_mask, tokens.input_mask.sum(1)
-        values, confidence = tokens.values[:, 0], _confidence(trace)
-        near = ((values - confidence[:, None]).abs() <= NEAR) & real
-        columns["rows"].append(rows)
-        columns["predicted"].append(trace.batch.targets[:, 0].cpu())
+        attended = tokens.mask[real]
+        count = attended.sum(-1)
+        values, confidence = tokens.values[real], _confidence(trace)[real]
+        near = ((values - confidence[:, None]).abs() <= NEAR) & attended
+        columns["order"].append(decision_order(rows, trace.batch, batch))
+        columns["predicted"].append(trace.batch.targets[real].cpu())
         columns["confidence"].append(confidence.cpu())
-        columns["token_mean"].append((values.sum(1) / count).cpu())  # values are 0 at padding
-        columns["token_share"].append((near.sum(1) / count).cpu())
-    back = torch.cat(columns.pop("rows")).argsort()
+        columns["token_mean"].append((values.sum(-1) / count).cpu())  # values are 0 at padding
+        columns["token_share"].append((near.sum(-1) / count).cpu())
+    back = torch.cat(columns.pop("order")).argsort()
     measured = {name: torch.cat(parts)[back] for name, parts in columns.items()}
-    return TokenProbabilities(batch.ids.cpu(), batch.targets[:, 0].cpu(), **measured)
+    real = batch.target_mask.cpu()
+    examples = batch.ids.cpu()[real.nonzero()[:, 0]]
+    return TokenProbabilities(examples, batch.targets.cpu()[real], **measured)
 
 
 @dataclass(frozen=True)
@@ -144,7 +158,7 @@ def sentence_probabilities(
         trace = _with_own_labels(trace)
         rules = LexicalProbe(site=site, reading="probability"), Attention(site=site)
         tokens, weights = (rule.read(model, trace) for rule in rules)
-        confidence = _confidence(trace).tolist()
+        confidence = _confidence(trace)[:, 0].tolist()
         for place, row in enumerate(rows.tolist()):
             real = tokens.input_mask[place]
             found[row] = SentenceProbabilities(
@@ -162,5 +176,5 @@ def _with_own_labels(trace: Trace) -> Trace:
     return replace(trace, batch=replace(trace.batch, targets=trace.logits.argmax(-1)))
 
 
-def _confidence(trace: Trace) -> Float[Tensor, " batch"]:
-    return trace.logits[:, 0].softmax(-1).amax(-1)
+def _confidence(trace: Trace) -> Float[Tensor, "batch out"]:
+    return trace.logits.softmax(-1).amax(-1)

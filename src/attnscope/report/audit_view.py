@@ -56,7 +56,9 @@ def _audit(found: FoundResult) -> dict[str, Any]:
             }
             for name, decision in decisions.items()
         ],
-        "scores": _score_rows(result),
+        "scores": _score_rows(result, "found_share"),
+        "agreements": _score_rows(result, "agreement_above_chance"),
+        "ibm": _score_rows(result, "agreement_with_ibm1"),
         "maps": [_map(m) for m in result.pictures if isinstance(m, Matrix)],
         "curves": [_curve(c) for c in result.pictures if isinstance(c, Curve)],
         "examples": _examples(found.folder),
@@ -85,9 +87,12 @@ def _figure(result: Result, name: str) -> dict[str, Any]:
     return {"measured": words, "value": row.value, "low": row.low, "high": row.high}
 
 
-def _score_rows(result: Result) -> list[dict[str, Any]]:
-    """Return how much each score finds, the best first."""
-    rows = sorted(result.select("found_share"), key=lambda row: -row.number)
+def _score_rows(result: Result, measured: str) -> list[dict[str, Any]]:
+    """Return a number of each score, the highest first."""
+    rows = sorted(
+        (row for row in result.select(measured) if row.value is not None),
+        key=lambda row: -row.number,
+    )
     return [
         {"score": str(row.axes["score"]), "value": row.value, "low": row.low, "high": row.high}
         for row in rows

@@ -1,4 +1,8 @@
-"""Does attention agree with other scores? Top 5 % agreement and Kendall's τ-b, against chance."""
+"""Does attention agree with other scores? Top 5 % agreement and Kendall's τ-b, against chance.
+
+A translator's scores are also compared with IBM Model 1, which knows nothing of the model: how
+often words meet in parallel text decides alone.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +13,21 @@ from jaxtyping import Float
 from attnscope.analysis.agreement import expected_random_agreement, top_share_agreement
 from attnscope.analysis.comparison import Metric, common_mask, per_word
 from attnscope.analysis.kendall import kendall_tau_b
+from attnscope.recipes.audit.lexicon import NAME as IBM, ibm_scores
 from attnscope.recipes.audit.subject import Subject
 from attnscope.runs.result import Record
 from attnscope.scores.score import Score
 
 
 def measure(subject: Subject) -> list[Record]:
-    """Return how far attention agrees with every other score."""
+    """Return how far attention agrees with every other score, and each score with IBM Model 1."""
+    others = {name: subject.scores(name) for name in subject.rules if name != "attention"}
+    translated = ibm_scores(subject)
+    if translated is not None:
+        others[IBM] = subject.stored[IBM] = translated
     records: list[Record] = []
-    for name in subject.rules:
-        if name == "attention":
-            continue
-        pairs = list(zip(subject.scores("attention"), subject.scores(name), strict=True))
+    for name, scores in others.items():
+        pairs = list(zip(subject.scores("attention"), scores, strict=True))
         agree = per_example(subject, pairs, top_share_agreement)
         chance = _chance(subject, pairs)
         records.append(subject.mean("agreement", agree, {"score": name}))
@@ -28,6 +35,18 @@ def measure(subject: Subject) -> list[Record]:
         records.append(above)
         tau = per_example(subject, pairs, kendall_tau_b)
         records.append(subject.mean("tau", tau, {"score": name}))
+    if translated is not None:
+        records += _with_ibm(subject, translated)
+    return records
+
+
+def _with_ibm(subject: Subject, translated: list[Score]) -> list[Record]:
+    """Return how often each score's top word is among those of IBM Model 1."""
+    records: list[Record] = []
+    for name in subject.rules:
+        pairs = list(zip(subject.scores(name), translated, strict=True))
+        agree = per_example(subject, pairs, top_share_agreement)
+        records.append(subject.mean("agreement_with_ibm1", agree, {"score": name}))
     return records
 
 

@@ -73,6 +73,7 @@ CLAIMS: dict[str, Claim] = {
             {"score": "lexical_probe"},
         ),
         Part("minus chance:", "agreement_above_chance", each="score"),
+        Part("top word is IBM Model 1's:", "agreement_with_ibm1", each="score"),
     ),
     "audit.gold": _claim(
         "Attention points at what people marked more than chance does.",

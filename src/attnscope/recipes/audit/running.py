@@ -1,8 +1,8 @@
 """`audit`: one model, one data set, one verdict.
 
-Every question's numbers are written as soon as they are measured, so that an audit that was killed
-goes on with the next question. The folder's name has a hash of weights, texts, settings and
-versions: another model is another audit.
+Every question's numbers and scores are written as soon as they are measured, so that an audit that
+was killed goes on with the next question, to the same bytes but for ``seconds``. The folder's name
+has a hash of weights, texts, settings and versions: another model is another audit.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from attnscope.runs.result import Measurement, Record, Result
 from attnscope.runs.spec import fingerprint
 from attnscope.training.accelerator import accelerator
 
-_VERSION = 1  # raised whenever a change of the code changes an audit's numbers
+_VERSION = 2  # raised whenever a change of the code changes an audit's numbers
 MEASURES: dict[str, Callable[[Subject], list[Record]]] = {
     "uniform": uniform.measure,
     "idle": idle.measure,
@@ -85,7 +85,7 @@ def audit(
     model
         A module, an adapted model, the folder of a Hugging Face model, or a name on the hub.
     data
-        A known corpus, a corpus folder, a TSV or JSONL file; see
+        A known corpus, a corpus folder, a Hugging Face `datasets` folder, a TSV or JSONL file; see
         `attnscope.recipes.audit.texts.read_texts`.
     tokenizer
         Where there is none next to the model.
@@ -147,12 +147,11 @@ def audit(
         measure = MEASURES.get(question)
         if measure is None:
             measure = _stable(rivals, checkpoints, trust_remote_code, place)
-        started = time.monotonic()
-        records += _once(folder, question, subject, measure, measured)
-        spent += time.monotonic() - started
+        answer = _once(folder, question, subject, measure, measured)
+        records += [*answer.measurements, *answer.pictures]
+        spent += answer.seconds
     result = _result(measured, records, spent)
     result.write(folder)
-    save_scores(folder, subject)
     verdicts = decide(result)
     notices = (*subject.notices, *notices_of(subject))
     return Audit(result, verdicts, sentence(result, verdicts), notices, folder)
@@ -164,15 +163,20 @@ def _once(
     subject: Subject,
     measure: Callable[[Subject], list[Record]],
     empty: Result,
-) -> list[Record]:
-    """Return a question's records, from its file if it was measured before."""
+) -> Result:
+    """Return a question's answer, from its file if it was measured before.
+
+    Scores are written before the answer: where there is an answer, there are its scores.
+    """
     path = folder / "questions" / f"{question}.json"
     if path.exists():
-        stored = Result.model_validate(read_json(path))
-        return [*stored.measurements, *stored.pictures]
+        return Result.model_validate(read_json(path))
+    started = time.monotonic()
     records = _in_memory(subject, measure)
-    write_json(path, _result(empty, records, 0.0).model_dump(mode="json", by_alias=True))
-    return records
+    save_scores(folder, subject)
+    answer = _result(empty, records, time.monotonic() - started)
+    write_json(path, answer.model_dump(mode="json", by_alias=True))
+    return answer
 
 
 def _in_memory(subject: Subject, measure: Callable[[Subject], list[Record]]) -> list[Record]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from attnscope.errors import UsageError, WorkspaceError, suggestion
+from attnscope.recipes.audit.datasets_folder import import_pyarrow
 from attnscope.recipes.audit.subject import Subject
 from attnscope.runs.atomic import read_json, write_bytes, write_json
 from attnscope.runs.tensors import load_arrays, save_arrays
@@ -46,23 +47,26 @@ def _words(subject: Subject, score: Any, row: int, out: int, inp: int) -> dict[s
     return {"inputs": spelled, "outputs": written}
 
 
-def export(folder: str | Path, path: str | Path) -> Path:
-    """Write all stored scores of an audit as one table: Parquet, CSV or npz by the file's ending.
+def export(folder: str | Path, path: str | Path, format: str | None = None) -> Path:
+    """Write all stored scores of an audit as one table.
 
     Parameters
     ----------
     folder
         Of an audit, with ``scores``.
     path
-        ``.parquet`` (needs pyarrow), ``.csv`` or ``.npz``.
+        The file to write.
+    format
+        ``parquet`` (extra ``arrow``), ``csv`` or ``npz``; by default the file's ending.
     """
     folder, path = Path(folder), Path(path)
     if not (folder / "scores" / "examples.json").exists():
         raise WorkspaceError(f"{folder} has no stored scores: it is not the folder of an audit.")
-    writers = {".csv": _csv, ".npz": _npz, ".parquet": _parquet}
-    if path.suffix not in writers:
-        raise UsageError(f"{path}: {suggestion(path.suffix, writers)}")
-    writers[path.suffix](folder, path)
+    writers = {"csv": _csv, "npz": _npz, "parquet": _parquet}
+    chosen = path.suffix.removeprefix(".") if format is None else format
+    if chosen not in writers:
+        raise UsageError(f"{path}: {chosen!r} is not a format; {suggestion(chosen, writers)}")
+    writers[chosen](folder, path)
     return path
 
 
@@ -98,13 +102,11 @@ def _npz(folder: Path, path: Path) -> None:
 
 
 def _parquet(folder: Path, path: Path) -> None:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise UsageError("Parquet needs pyarrow: pip install pyarrow, or write a .csv.") from error
+    pyarrow = import_pyarrow("The format is Parquet")
+    import pyarrow.parquet as parquet
+
     columns = list(zip(*_rows(folder), strict=True))
-    arrays = dict(zip(_COLUMNS, columns, strict=True))
+    arrays = {name: list(column) for name, column in zip(_COLUMNS, columns, strict=True)}
     buffer = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.table({k: list(v) for k, v in arrays.items()}), buffer)
+    parquet.write_table(pyarrow.table(arrays), buffer)
     write_bytes(path, buffer.getvalue())

@@ -1,4 +1,4 @@
-"""The texts of an audit: a known corpus, a corpus folder, or one TSV or JSONL file.
+"""The texts of an audit: a known corpus, a corpus or `datasets` folder, a TSV or JSONL file.
 
 A sample is drawn evenly: files are often sorted by class or by length.
 """
@@ -18,8 +18,12 @@ from attnscope.data.folder import CorpusError, CorpusFolder
 from attnscope.data.known import VALIDATION, CorpusDefinition, definition, definitions, locate
 from attnscope.data.randomness import generator
 from attnscope.errors import UsageError, suggestion
+from attnscope.recipes.audit.datasets_folder import Columns, is_dataset, read_columns, splits_of
 
 Link = tuple[int, int]
+Pair = tuple[str, str]
+# Pairs that IBM Model 1 learns from: some seconds of tokenising, and enough for frequent words.
+STUDY = 10_000
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,11 @@ class Texts:
         Spans of words that people marked, per text.
     sure, possible
         Gold links between words, per pair.
+    ids
+        Places in the whole.
+    study
+        Pairs of sentences that IBM Model 1 learns from: the training part of a corpus, or all
+        pairs from which the texts were drawn.
     """
 
     name: str
@@ -49,12 +58,13 @@ class Texts:
     sure: tuple[frozenset[Link], ...] | None = None
     possible: tuple[frozenset[Link], ...] | None = None
     ids: tuple[int, ...] = field(default=())
+    study: tuple[Pair, ...] = field(default=(), repr=False)
 
     @property
     def digest(self) -> str:
         """A hash of everything in it."""
         content = json.dumps(
-            [self.texts, self.labels, self.targets, self.rationales], ensure_ascii=True
+            [self.texts, self.labels, self.targets, self.rationales, self.study], ensure_ascii=True
         )
         return hashlib.sha256(content.encode()).hexdigest()
 
@@ -87,7 +97,13 @@ class Texts:
             sure=cut(self.sure),
             possible=cut(self.possible),
             ids=cut(numbers),
+            study=self.study or self._pairs(),
         )
+
+    def _pairs(self) -> tuple[Pair, ...]:
+        if self.targets is None:
+            return ()
+        return tuple(zip(self.texts[:STUDY], self.targets[:STUDY], strict=True))
 
 
 def read_texts(data: str | Path, split: str | None = None) -> Texts:
@@ -96,8 +112,9 @@ def read_texts(data: str | Path, split: str | None = None) -> Texts:
     Parameters
     ----------
     data
-        A known corpus (``attnscope data list``), a corpus folder, or a file: TSV with a text and a
-        label or a translation in each line, or JSONL with ``text`` and ``label``, or ``source`` and
+        A known corpus (``attnscope data list``), a corpus folder, a folder that Hugging Face
+        `datasets` saved (``save_to_disk``; extra ``arrow``), or a file: TSV with a text and a label
+        or a translation in each line, or JSONL with ``text`` and ``label``, or ``source`` and
         ``target``.
     split
         Of a corpus; by default the one that is held out.
@@ -105,8 +122,8 @@ def read_texts(data: str | Path, split: str | None = None) -> Texts:
     path = Path(data)
     if path.is_file():
         return _read_file(path)
-    if path.is_dir() and (path / "dataset_info.json").exists():
-        return _read_dataset(path)
+    if is_dataset(path):
+        return _read_dataset(path, split)
     if not path.is_dir() and str(data) not in definitions():
         near = suggestion(str(data), definitions())
         raise UsageError(f"{data} is neither a file, a folder nor a known corpus; {near}")
@@ -114,12 +131,35 @@ def read_texts(data: str | Path, split: str | None = None) -> Texts:
     return _read_corpus(known, locate(known), split)
 
 
+def _chosen_split(path: Path, splits: Sequence[str], split: str | None) -> str:
+    """Return the split that was asked for, by default one that is held out."""
+    held_out = [name for name in VALIDATION if name in splits]
+    split = split or (held_out or list(splits))[0]
+    if split not in splits:
+        raise UsageError(f"{path} has no split {split!r}; {suggestion(split, splits)}")
+    return split
+
+
+def _read_dataset(path: Path, split: str | None) -> Texts:
+    splits = splits_of(path)
+    if not splits:
+        return _wanted(Texts(path.name, "all", ()), read_columns(path))
+    chosen = _chosen_split(path, splits, split)
+    return _wanted(Texts(path.name, chosen, ()), read_columns(path / chosen))
+
+
+def _wanted(base: Texts, columns: Columns) -> Texts:
+    """Return texts with their labels or translations."""
+    with_texts = replace(base, texts=tuple(columns.texts))
+    if columns.labels is not None:
+        return replace(with_texts, labels=tuple(columns.labels))
+    if columns.targets is not None:
+        return replace(with_texts, targets=tuple(columns.targets))
+    return with_texts
+
+
 def _read_corpus(known: CorpusDefinition, folder: CorpusFolder, split: str | None) -> Texts:
-    held_out = [name for name in VALIDATION if name in folder.splits]
-    split = split or (held_out or list(folder.splits))[0]
-    if split not in folder.splits:
-        near = suggestion(split, folder.splits)
-        raise UsageError(f"{folder.path} has no split {split!r}; {near}")
+    split = _chosen_split(folder.path, folder.splits, split)
     base = Texts(folder.name, split, ())
     if folder.kind == "classification":
         rows = folder.labelled(split)
@@ -134,7 +174,10 @@ def _read_corpus(known: CorpusDefinition, folder: CorpusFolder, split: str | Non
     if folder.kind == "translation":
         pairs = folder.pairs(split, source, target)
         texts, targets = (tuple(getattr(p, side) for p in pairs) for side in ("source", "target"))
-        return replace(base, texts=texts, targets=targets)
+        study = folder.pairs("train", source, target)[:STUDY] if "train" in folder.splits else ()
+        return replace(
+            base, texts=texts, targets=targets, study=tuple((p.source, p.target) for p in study)
+        )
     aligned = folder.aligned(split, source, target)
     return replace(
         base,
@@ -182,22 +225,3 @@ def _row(path: Path, number: int, line: str) -> tuple[str, Any]:
     if len(cells) > 2:
         raise CorpusError(f"{path}, line {number}: {len(cells)} cells; a text and a label, say.")
     return cells[0], cells[1] if len(cells) == 2 else None
-
-
-def _read_dataset(path: Path) -> Texts:
-    try:
-        import datasets
-    except ImportError as error:
-        raise UsageError(f"{path} needs datasets: pip install 'attnscope[hub]'.") from error
-    rows = datasets.load_from_disk(str(path))
-    if not hasattr(rows, "column_names") or isinstance(rows.column_names, dict):
-        raise UsageError(f"{path} has several splits: give the folder of one of them.")
-    name = next((c for c in ("text", "sentence", "source") if c in rows.column_names), None)
-    if name is None:
-        raise UsageError(f"{path} has no column 'text', 'sentence' or 'source'.")
-    base = Texts(path.name, "all", tuple(rows[name]))
-    if "label" in rows.column_names:
-        return replace(base, labels=tuple(int(each) for each in rows["label"]))
-    if "target" in rows.column_names:
-        return replace(base, targets=tuple(rows["target"]))
-    return base

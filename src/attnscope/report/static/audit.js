@@ -27,7 +27,9 @@ export class AuditView {
       el("p", { className: "verdict" }, el("strong", {}, audit.sentence)),
       auditFacts(audit.facts),
       auditQuestions(audit.questions),
-      auditFound(audit.scores),
+      auditScores("What each score finds, in parts of what leave-one-out finds", "share", audit.scores),
+      auditScores("How often attention's top word is the score's, minus chance", "agreement", audit.agreements),
+      auditScores("How often the score's top word is that of IBM Model 1", "agreement", audit.ibm),
       el("div", { className: "maps" }, audit.maps.map(auditMap)),
       auditCurves(audit.curves),
       auditTexts(audit.examples),
@@ -85,11 +87,11 @@ function auditQuestions(rows) {
   );
 }
 
-function auditFound(rows) {
+function auditScores(caption, head, rows) {
   if (!rows.length) return null;
   return auditTable(
-    "What each score finds, in parts of what leave-one-out finds",
-    ["score", "share"],
+    caption,
+    ["score", head],
     rows.map((row) => [row.score.replaceAll("_", " "), auditInterval(row)]),
   );
 }
