@@ -64,6 +64,9 @@ def test_token_probabilities_of_output_words_are_the_same_with_and_without_a_rea
     assert fast.predicted.equal(slow.predicted)
     for name in ("confidence", "token_mean", "token_share"):
         close(getattr(fast, name), getattr(slow, name))
+    mean = fast.interval("token_mean", rng=np.random.default_rng(0))
+    assert mean.value == pytest.approx(float(fast.token_mean[fast.correct].mean()))
+    assert mean.n == len(fast.ids[fast.correct].unique())  # examples, not words
 
 
 def test_adversaries_of_output_words_are_the_same_with_and_without_a_readout(own):

@@ -64,16 +64,20 @@ class TokenProbabilities:
         """True where the prediction is right: the examples of Table 3."""
         return self.predicted == self.labels
 
-    def of_correct(self, name: str) -> Float[np.ndarray, " example"]:
-        """Return a number per example, NaN where the prediction is wrong: pairs stay pairs."""
+    def of_correct(self, name: str) -> Float[np.ndarray, " decision"]:
+        """Return a number per decision, NaN where the prediction is wrong: pairs stay pairs."""
         values: Tensor = getattr(self, name)
         return values.double().masked_fill(~self.correct, torch.nan).numpy()
 
     def interval(
         self, name: str, *, rng: np.random.Generator, resamples: int = RESAMPLES
     ) -> Interval:
-        """Return the mean of a number over correctly classified examples, with its interval."""
-        return sentence_interval(self.of_correct(name), rng=rng, resamples=resamples)
+        """Return the mean of a number over right predictions, with its interval over examples."""
+        _, owner, counts = self.ids.unique_consecutive(return_inverse=True, return_counts=True)
+        place = torch.arange(len(owner)) - (counts.cumsum(0) - counts)[owner]
+        table = np.full((len(counts), int(counts.max())), np.nan)
+        table[owner.numpy(), place.numpy()] = self.of_correct(name)
+        return sentence_interval(table, rng=rng, resamples=resamples)
 
 
 @torch.no_grad()
