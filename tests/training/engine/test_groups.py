@@ -630,7 +630,7 @@ def test_a_model_that_cannot_be_built_fails_every_unit(seeds, tmp_path):
 
 def test_units_of_another_version_start_over(units, tmp_path, monkeypatch, expected, all_numbers):
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "environment", lambda device: {"torch": "1.0", "device": device})
+        patch.setattr(loop, "environment", lambda device, *_: {"torch": "1.0", "device": device})
         stop_at(units, tmp_path, 6)
     steps = []
     train_group(units, tmp_path, steps.append)
