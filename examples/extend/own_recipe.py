@@ -3,7 +3,6 @@
 Run it with `attnscope run own_recipe.py`; with a setting, `attnscope run own_recipe.py steps=50`.
 """
 
-import numpy as np
 from pydantic import Field
 
 from attnscope.analysis import mean_interval
@@ -34,7 +33,7 @@ def measure(config, lab):
         for seed in range(config.seeds)
     ]
     shares = [keyword_share(unit.stored("attention")) for unit in lab.train(units, "keyword")]
-    interval = mean_interval(shares, rng=np.random.default_rng(0))
+    interval = mean_interval(shares)
     seeds = range(config.seeds)
     return [measured("keyword_share", task.dataset, interval, seeds=seeds)]
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from attnscope.analysis.baselines import Baselines
 from attnscope.data.batch import Example
 from attnscope.data.corpus import Corpus
-from attnscope.recipes.kit.corpora import Reading
+from attnscope.recipes.kit.corpora import CorpusReading
 from attnscope.recipes.kit.sheet import Sheet, point
 from attnscope.runs.result import Measurement
 
@@ -26,7 +26,7 @@ def baseline_rows(sheet: Sheet, source: Corpus, texts: Sequence[Example]) -> lis
         plain.rate("majority", int(fitted.majority_right(texts).sum()), n, share=True),
         plain.rate("bag_of_words", int(fitted.regression_right(texts).sum()), n, share=True),
     ]
-    reading = Reading.of(source, texts)
+    reading = CorpusReading.of(source, texts)
     rows.append(plain.row("unknown_share", point(reading.unknown, n), share=True))
     return [*rows, plain.point("tokens_per_text", reading.length, n=n)]
 

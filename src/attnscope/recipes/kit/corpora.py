@@ -88,14 +88,14 @@ _MOST_UNKNOWN, _LEAST_LENGTH = 0.2, 3
 
 
 @dataclass(frozen=True)
-class Reading:
+class CorpusReading:
     """How a part of a corpus was read: the share of unknown tokens, and the median length."""
 
     unknown: float
     length: float
 
     @classmethod
-    def of(cls, source: Corpus, examples: Sequence[Example]) -> Reading:
+    def of(cls, source: Corpus, examples: Sequence[Example]) -> CorpusReading:
         """Read some examples; boundaries do not count."""
         marks, words = len(source.encode("")), source.input_words
         tokens = np.concatenate([np.asarray(example.inputs) for example in examples])
@@ -122,7 +122,7 @@ def reading_note(source: Source) -> str:
     if not isinstance(source, Text):
         return ""
     for split, examples in parts(source).items():
-        reading = Reading.of(source, examples)
+        reading = CorpusReading.of(source, examples)
         if reading.doubtful:
             return reading.sentence(f"{source.dataset}, {split}", in_pieces(source))
     return ""
