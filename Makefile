@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --disable-pip-version-check -q -c constra
 
 SHELL  := bash
 
-.PHONY: help demo test test-cluster test-reliability test-report test-recipes lint format attack benchmarks reproduction clean dist
+.PHONY: help demo test test-cluster test-reliability test-report test-recipes lint format attack benchmarks reproduction docs docs-test clean dist
 
 help:
 	@echo "make demo          first experiment: set up, run snell/fig3 --quick, draw its figure"
@@ -22,13 +22,15 @@ help:
 	@echo "make attack        damaged inputs, edited results and kills, many of each; docs/reliability.md"
 	@echo "make benchmarks    every ratio under benchmarks/"
 	@echo "make reproduction  docs/reproduction.md, docs/papers and tables of numbers, made from results/"
+	@echo "make docs          the documentation site, without a network, in build/site"
+	@echo "make docs-test     the site's links, its code, and that every name has its place"
 	@echo "make clean         remove the environment, caches and builds (never runs/)"
 
 # One thread per process: the tests and the recipes spread over processes instead.
-test test-cluster test-reliability test-recipes: export OMP_NUM_THREADS := 1
-test test-cluster test-reliability test-recipes: export OPENBLAS_NUM_THREADS := 1
+test test-cluster test-reliability test-recipes docs docs-test: export OMP_NUM_THREADS := 1
+test test-cluster test-reliability test-recipes docs docs-test: export OPENBLAS_NUM_THREADS := 1
 # Bytecode is kept: the processes that tests start would each compile the package anew.
-test test-cluster test-reliability test-recipes: export PYTHONDONTWRITEBYTECODE :=
+test test-cluster test-reliability test-recipes docs docs-test: export PYTHONDONTWRITEBYTECODE :=
 
 demo: $(VENV)/.installed
 	$(BIN)/attnscope run snell/fig3 --quick
@@ -37,7 +39,7 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n 2 --dist loadfile -q \
 	  --ignore=tests/browser/test_reference.py --ignore=tests/reliability \
-	  --ignore=tests/cluster
+	  --ignore=tests/cluster --ignore=tests/docs
 
 test-cluster: $(VENV)/.installed-cluster
 	$(BIN)/python -m pytest -q tests/cluster
@@ -87,6 +89,14 @@ dist: $(VENV)/.installed-dev
 reproduction: $(VENV)/.installed
 	$(BIN)/python -m attnscope.report.reproduction results
 
+# A warning, such as a link to nowhere, is an error. All pages are written, since each has the contents of
+# the site; notebooks run again only if they have changed.
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -q -a -W --keep-going -b html -d build/doctrees docs build/site
+
+docs-test: docs
+	$(BIN)/python -m pytest -n 2 -q tests/docs
+
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -102,6 +112,10 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.installed-cluster: $(VENV)/.installed-dev
 	$(PIP) -e '.[dev,slurm,ray]'
+	@touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed-dev
+	$(PIP) -e '.[dev,docs]'
 	@touch $@
 
 # An environment whose making was interrupted has a python and no pip: it is made again.

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from attnscope.analysis.alignment_terms import (
         AlignmentTerms as AlignmentTerms,
+        QueriesAndKeys as QueriesAndKeys,
         compute_alignment_terms as compute_alignment_terms,
         temporal_alignment as temporal_alignment,
     )

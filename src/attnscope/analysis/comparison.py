@@ -40,6 +40,14 @@ def compare(
     -------
     Interval
         The mean over all real output words and its 95 % interval over sentences.
+
+    Examples
+    --------
+    >>> import attnscope
+    >>> demo = attnscope.load("demo")
+    >>> found = attnscope.compare(demo.score("attention"), demo.score("lexical_probe"))
+    >>> found.value > 0.8, found.n
+    (True, 8)
     """
     agreement = per_word(u, v, metric)
     return sentence_interval(agreement, u.target_mask, rng=np.random.default_rng(resampling))

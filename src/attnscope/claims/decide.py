@@ -79,7 +79,13 @@ def about_equal(difference: Interval, margin: float) -> Verdict:
 
 
 def above(interval: Interval, bound: float = 0.0) -> Verdict:
-    """Decide whether an interval lies above a bound, or (fails) below it."""
+    """Decide whether an interval lies above a bound, or (fails) below it.
+
+    Examples
+    --------
+    >>> print(above(Interval(0.7, 0.6, 0.8, 20), 0.5), above(Interval(0.5, 0.4, 0.6, 20), 0.5))
+    holds undecided
+    """
     return verdict(interval.low > bound, interval.high < bound)
 
 

@@ -125,6 +125,14 @@ def heatmap(score: WordMap, example: int = 0, title: str | None = None) -> Heatm
     -------
     Heatmap
         Shown by a notebook; ``.save("attention.svg")`` (or .png, .html) writes it.
+
+    Examples
+    --------
+    >>> import attnscope
+    >>> demo = attnscope.load("demo")
+    >>> picture = attnscope.heatmap(demo.score("attention", "der Mann hat den Hund gesehen ."))
+    >>> picture.svg[:4], picture.label
+    ('<svg', 'attention')
     """
     values = score.array()
     if not 0 <= example < len(values):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from attnscope.theory.ibm1 import IbmModel1 as IbmModel1, em_step as em_step
     from attnscope.theory.initial_derivative import (
+        PaddedPairs as PaddedPairs,
         logit_velocity as logit_velocity,
         predicted_logit_velocity as predicted_logit_velocity,
         predicted_probability_velocity as predicted_probability_velocity,

@@ -58,6 +58,12 @@ def count_table(
     References
     ----------
     .. [1] Snell et al., "Approximating How Single Head Attention Learns", 2021, Eq. 16.
+
+    Examples
+    --------
+    >>> words, real = torch.tensor([[0, 1]]), torch.tensor([[True, True]])
+    >>> count_table(words, real, words, real, 2, 3).tolist()
+    [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0]]
     """
     # As a product of sparse matrices: memory grows with the words and with the table's entries,
     # not with the T·L word pairs of every sentence.

@@ -36,7 +36,8 @@ class OptimalAttention(NamedTuple):
     loss
         −log p_t[y_t] in nats, 0 at padding.
     gap
-        The Frank–Wolfe gap ⟨∇f, α⟩ − min_l ∇_l f [2]_: no weights have a loss below ``loss − gap``.
+        The Frank–Wolfe gap ⟨∇f, α⟩ − min_l ∇_l f (Jaggi 2013): no weights have a loss below
+        ``loss − gap``.
     iterations
         Steps that the slowest cell took.
     unconverged

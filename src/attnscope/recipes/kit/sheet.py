@@ -61,7 +61,9 @@ class Sheet:
     """Makes the measurements of one data set.
 
     >>> sheet = Sheet("sst", "test", range(5), "tutek", "table1", printed="SST", percent=True)
-    >>> sheet.crossed("accuracy", right, {"model": "base"}, share=True)   # right: seed × text
+    >>> right = [[1.0, 0.0, 1.0]] * 5  # seed × text
+    >>> sheet.crossed("accuracy", right, {"model": "base"}, share=True).n  # texts
+    3
 
     Attributes
     ----------
