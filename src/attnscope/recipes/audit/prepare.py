@@ -17,6 +17,7 @@ from attnscope.data.tokenised import TokenisedBatch
 from attnscope.errors import UsageError
 from attnscope.models.adapted import Adapted
 from attnscope.recipes.audit.claims import LEAST
+from attnscope.recipes.audit.replaceable import SEARCHED, STEPS
 from attnscope.recipes.audit.subject import POSITIONS, Subject
 from attnscope.recipes.audit.texts import Texts
 
@@ -49,14 +50,17 @@ def subject_of(model: Adapted, texts: Texts, seed: int, place: torch.device) -> 
 
 def within(subject: Subject, seconds: float) -> Subject:
     """Return the subject with as many examples as a budget allows."""
+    _, part = subject.parts[0]
     started = time.monotonic()
-    rows, part = subject.parts[0]
-    subject.model.outputs(part)
-    each = (time.monotonic() - started) / max(1, len(rows))
-    sites = len(subject.model.places) + 1
+    with torch.no_grad():
+        subject.model.outputs(part)
     length = float(subject.batch.input_lengths.double().mean())
-    # Runs per example: replaced attention, probe, leave-one-out, rankings, searches.
-    runs = sites * (subject.draws + 1) + 2 * length + 90 + 400
+    # By positions: the first part has the texts of one length, which is not the mean one.
+    each = (time.monotonic() - started) / part.inputs.numel() * length
+    sites = len(subject.model.places) + 1
+    # Runs per example: replaced attention, probe, leave-one-out, rankings; searches of some.
+    searched = SEARCHED[subject.labels] / max(len(subject.batch), SEARCHED[subject.labels])
+    runs = sites * (subject.draws + 1) + 2 * length + 90 + 2 * 3 * STEPS * searched
     count = max(LEAST, min(len(subject.batch), int(seconds / (each * runs))))
     if count >= len(subject.batch):
         return subject

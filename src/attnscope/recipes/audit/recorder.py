@@ -28,7 +28,7 @@ from attnscope.recipes.audit.subject import Subject
 from attnscope.recipes.audit.texts import Texts
 from attnscope.runs.result import Curve
 from attnscope.runs.tensors import load_arrays, save_arrays
-from attnscope.scores.score import Score, read_score
+from attnscope.scores.score import Score, read_scores
 
 SCORES = ("attention", "lexical_probe")
 
@@ -103,15 +103,12 @@ class Recorder:
 
     def _record(self, number: int) -> None:
         arrays: dict[str, np.ndarray] = {}
-        for name in self.names:
-            score = self._read(name)
+        rules = [self._subject.rules[name] for name in self.names]
+        scores = read_scores(rules, self.model, self._subject.batch)
+        for name, score in zip(self.names, map(self._subject.of_words, scores), strict=True):
             arrays[name] = score.values.float().cpu().numpy()
             arrays[f"{name}.mask"] = score.mask.cpu().numpy()
         save_arrays(self.out / "scores" / f"step-{number:08d}.safetensors", arrays, {})
-
-    def _read(self, name: str) -> Score:
-        rule = self._subject.rules[name]
-        return self._subject.of_words(read_score(rule, self.model, self._subject.batch))
 
     def curves(self) -> list[Curve]:
         """Return entropy, and the agreement of each recorded step with the last one."""

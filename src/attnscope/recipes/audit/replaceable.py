@@ -16,13 +16,13 @@ from attnscope.runs.measurement import Label
 from attnscope.runs.result import Record
 
 FAR, EPSILON = 0.35, 0.01
-_EXAMPLES = {True: 48, False: 16}
-_STEPS = 80
+SEARCHED = {True: 48, False: 16}  # examples of a classifier, of any other model
+STEPS = 80
 
 
 def measure(subject: Subject) -> list[Record]:
     """Return the share of examples for which other attention was found, and how far it is."""
-    count = min(len(subject.batch), _EXAMPLES[subject.labels])
+    count = min(len(subject.batch), SEARCHED[subject.labels])
     rows = torch.linspace(0, len(subject.batch) - 1, count).round().long()
     batch = subject.batch.rows(rows).trimmed()
     farthest = np.zeros(count)
@@ -30,7 +30,7 @@ def measure(subject: Subject) -> list[Record]:
         search = Search(
             epsilon=EPSILON,
             restarts=1,
-            steps=_STEPS,
+            steps=STEPS,
             lr=0.1,
             spread=1.0 if own_start else 3.0,
             seed=subject.seed,
@@ -39,7 +39,7 @@ def measure(subject: Subject) -> list[Record]:
         found = find_adversaries(subject.model, batch, search, site=subject.site, positions=2048)
         farthest = np.maximum(farthest, found.divergence.double().numpy())
     share = rate_interval(int((farthest >= FAR).sum()), count)
-    axes: dict[str, Label] = {"site": subject.site, "steps": _STEPS}
+    axes: dict[str, Label] = {"site": subject.site, "steps": STEPS}
     return [
         subject.row("replaceable", share, axes),
         subject.mean("adversary_divergence", farthest, axes),
