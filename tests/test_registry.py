@@ -80,6 +80,14 @@ def variants():
 
 # What has no default: which corpus a text is, which unit is imitated.
 NEEDED = {
+    "carried-text": {
+        "name": "own",
+        "inputs": ["<unk>", "good", "bad"],
+        "outputs": ["no", "yes"],
+        "labels": True,
+        "tokens": "blanks",
+        "edges": "bare",
+    },
     "imitation": {
         "base": {
             "source": {"kind": "keyword"},

@@ -19,7 +19,7 @@ from importlib.resources import files
 from attnscope.analysis.intervals import Interval, prediction_interval
 from attnscope.claims.papers import PAPERS
 from attnscope.claims.pool import interval_of
-from attnscope.claims.printed_cells import Query, corpora, is_result, is_statistic, query
+from attnscope.claims.printed_cells import CellQuery, corpora, is_result, is_statistic, query
 from attnscope.claims.published import PublishedRow, published
 from attnscope.runs.result import Measurement, Result
 
@@ -117,7 +117,7 @@ def _compared(paper: str, row: PublishedRow, results: dict[str, list[Result]]) -
     return ComparedCell(paper, row, corpus, interval)
 
 
-def _find(asked: Query, results: Sequence[Result]) -> Measurement | None:
+def _find(asked: CellQuery, results: Sequence[Result]) -> Measurement | None:
     preferred = [result for result in results if _has(result, asked)]
     for result in reversed(preferred or list(results)):
         for name in filter(None, (asked.name, asked.otherwise)):
@@ -127,7 +127,7 @@ def _find(asked: Query, results: Sequence[Result]) -> Measurement | None:
     return None
 
 
-def _has(result: Result, asked: Query) -> bool:
+def _has(result: Result, asked: CellQuery) -> bool:
     return all(result.config.get(name) == value for name, value in asked.settings.items())
 
 

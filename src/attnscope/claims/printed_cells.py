@@ -19,7 +19,7 @@ from attnscope.claims.published import PublishedRow
 
 
 @dataclass(frozen=True)
-class Query:
+class CellQuery:
     """Where the measurement of a printed number is.
 
     Attributes
@@ -102,7 +102,7 @@ def corpora(paper: str) -> dict[str, tuple[str, str]]:
     return {row["printed"]: (row["dataset"], row["corpus"]) for row in rows}
 
 
-def query(paper: str, row: PublishedRow) -> Query | None:
+def query(paper: str, row: PublishedRow) -> CellQuery | None:
     """Return where the measurement of a printed number is, or None where there is none."""
     dataset = corpora(paper).get(row.dataset, ("", ""))[0]
     return _QUERIES[paper](row, dataset, dict(row.variant))
@@ -112,78 +112,78 @@ _KENDALL, _BLEU, _TRAIN = ("table3", "table4"), ("table4", "table6", "table8"), 
 _TEXT = {"way": "text"}
 
 
-def _snell(row: PublishedRow, dataset: str, variant: Mapping[str, str]) -> Query | None:
+def _snell(row: PublishedRow, dataset: str, variant: Mapping[str, str]) -> CellQuery | None:
     if row.table in ("fig4", "fig8"):
         of = {"fig4": "permutations-4", "fig8": "mixture-2x4"}[row.table]
-        return Query("snell/cooccurrence", "listed_sentences_off", of, error=True)
+        return CellQuery("snell/cooccurrence", "listed_sentences_off", of, error=True)
     if row.metric in _STATISTICS:
         side = {"side": variant["side"]} if "side" in variant else {}
         split = row.split or "train"
-        return Query("snell/table5", row.metric, dataset, split, side)
+        return CellQuery("snell/table5", row.metric, dataset, split, side)
     if row.table == "text-A.8":
         return _parameters(row, dataset, variant)
     if row.table == "text-s6.2":
         axes = {"task": "copy", "step": 300}
-        return Query("snell/permutation-function", "accuracy", dataset, axes=axes, factor=100)
+        return CellQuery("snell/permutation-function", "accuracy", dataset, axes=axes, factor=100)
     if row.table == "text-A.1":
         return _optimal(row, dataset, variant)
     if row.table in ("table10", "table11"):
         factor = 0.01 if row.table == "table11" else 1.0
-        return Query(f"snell/{row.table}", row.metric, dataset, "val", _TEXT, factor)
+        return CellQuery(f"snell/{row.table}", row.metric, dataset, "val", _TEXT, factor)
     axes = dict(_TEXT)
     if row.metric.startswith("xi"):
         axes["agreement"] = "kendall_tau" if row.table in _KENDALL else "top5pct"
         axes["performance"] = "bleu" if row.table in _BLEU else "accuracy"
     split = "train" if row.table in _TRAIN else "val"
-    return Query("snell/table5", row.metric, dataset, split, axes)
+    return CellQuery("snell/table5", row.metric, dataset, split, axes)
 
 
-def _parameters(row: PublishedRow, dataset: str, variant: Mapping[str, str]) -> Query:
+def _parameters(row: PublishedRow, dataset: str, variant: Mapping[str, str]) -> CellQuery:
     if variant.get("embeddings") == "included":
-        return Query("snell/table5", "parameters", dataset, "train")
+        return CellQuery("snell/table5", "parameters", dataset, "train")
     any_of_task = "sst" if variant.get("task") == "classification" else "multi30k-de-en"
-    return Query("snell/table5", "parameters_without_embeddings", any_of_task, "train")
+    return CellQuery("snell/table5", "parameters_without_embeddings", any_of_task, "train")
 
 
-def _optimal(row: PublishedRow, dataset: str, variant: Mapping[str, str]) -> Query:
+def _optimal(row: PublishedRow, dataset: str, variant: Mapping[str, str]) -> CellQuery:
     recipe = "snell/optimal-attention"
     if "position" in variant:
-        return Query(recipe, row.metric, dataset, axes={"position": int(variant["position"])})
+        return CellQuery(recipe, row.metric, dataset, axes={"position": int(variant["position"])})
     if row.metric == "bleu":
-        return Query(recipe, "bleu", dataset, axes=_TEXT | {"model": variant["model"]})
+        return CellQuery(recipe, "bleu", dataset, axes=_TEXT | {"model": variant["model"]})
     # The authors' probe of this model leaves the decoder's state out.
     name, otherwise = "A(alpha_opt,beta_word)", "A(alpha_opt,beta)"
-    return Query(recipe, name, dataset, "", _TEXT, 0.01, otherwise=otherwise)
+    return CellQuery(recipe, name, dataset, "", _TEXT, 0.01, otherwise=otherwise)
 
 
-def _sunlu(row: PublishedRow, dataset: str, variant: Mapping[str, str]) -> Query | None:
+def _sunlu(row: PublishedRow, dataset: str, variant: Mapping[str, str]) -> CellQuery | None:
     if row.table == "table1":
-        return Query("sunlu/table2", row.metric, dataset, row.split, dict(variant))
+        return CellQuery("sunlu/table2", row.metric, dataset, row.split, dict(variant))
     axes = {"model": variant["model"], "lambda": float(variant["lambda"])}
-    return Query("sunlu/table2", row.metric, dataset, "", axes)
+    return CellQuery("sunlu/table2", row.metric, dataset, "", axes)
 
 
-def _tutek(row: PublishedRow, dataset: str, variant: Mapping[str, str]) -> Query | None:
+def _tutek(row: PublishedRow, dataset: str, variant: Mapping[str, str]) -> CellQuery | None:
     if not dataset:
         return None  # MIMIC, which cannot be had freely
     if row.table == "table5":
-        return Query("tutek/table1", row.metric, dataset)
+        return CellQuery("tutek/table1", row.metric, dataset)
     if row.table == "table6":
         layers = int(variant["layers"])
         axes = {"model": variant["model"], "layers": layers}
         if layers > 1:
-            return Query("tutek/table6", row.metric, dataset, axes=axes)
+            return CellQuery("tutek/table6", row.metric, dataset, axes=axes)
         # One layer with additive attention is table 1's model, there with five seeds.
         own = {"model": variant["model"], "attention": "additive"}
-        return Query("tutek/table1", row.metric, dataset, axes=own)
-    return Query(f"tutek/{row.table}", row.metric, dataset, axes=dict(variant))
+        return CellQuery("tutek/table1", row.metric, dataset, axes=own)
+    return CellQuery(f"tutek/{row.table}", row.metric, dataset, axes=dict(variant))
 
 
 _RECORDED = {"separator": "marked", "shortest_output": 10, "longest_output": 15}
 _GRU = {"cell": "gru", "attention": "dot"}
 
 
-def _aitken(row: PublishedRow, dataset: str, variant: Mapping[str, str]) -> Query | None:
+def _aitken(row: PublishedRow, dataset: str, variant: Mapping[str, str]) -> CellQuery | None:
     model = {"model": variant["model"].lower()} if "model" in variant else {}
     axes = _GRU | model
     text = dataset != "escan"
@@ -191,23 +191,25 @@ def _aitken(row: PublishedRow, dataset: str, variant: Mapping[str, str]) -> Quer
     share = row.metric.removeprefix("alignment_share(").removesuffix(")")
     if row.metric == "variance_explained(PCs)":
         own: dict[str, Any] = {**_GRU, "model": "aed", "of": "temporal", "axes": 3}
-        return Query("aitken/fig2", "explained_variance", dataset, axes=own, factor=100)
+        return CellQuery("aitken/fig2", "explained_variance", dataset, axes=own, factor=100)
     if row.metric == "word_accuracy":
         # As the authors count it, where a network was accepted.
         found = ("aitken/fig3", "padded_accuracy", dataset)
-        return Query(*found, "", axes, 100, settings, otherwise="word_accuracy")
+        return CellQuery(*found, "", axes, 100, settings, otherwise="word_accuracy")
     if row.metric.startswith("alignment_share"):
         own = axes | {"form": "raw", "term": share}
-        return Query("aitken/fig5", "term_share", dataset, axes=own, factor=100, settings=settings)
+        return CellQuery(
+            "aitken/fig5", "term_share", dataset, axes=own, factor=100, settings=settings
+        )
     if row.metric.startswith("variance_drop"):
         recipe = "aitken/fig4" if text else "aitken/fig5"
-        return Query(recipe, "variance_drop", dataset, "", axes, 100, settings)
+        return CellQuery(recipe, "variance_drop", dataset, "", axes, 100, settings)
     if row.metric == "target_length_excess":
-        return Query("aitken/fig4", row.metric, dataset, factor=100)
+        return CellQuery("aitken/fig4", row.metric, dataset, factor=100)
     return None
 
 
-_QUERIES: dict[str, Callable[[PublishedRow, str, Mapping[str, str]], Query | None]] = {
+_QUERIES: dict[str, Callable[[PublishedRow, str, Mapping[str, str]], CellQuery | None]] = {
     "snell": _snell,
     "sunlu": _sunlu,
     "tutek": _tutek,

@@ -13,7 +13,7 @@ from attnscope.recipes.kit.corpora import left_out
 
 
 @dataclass(frozen=True)
-class Reading:
+class RecipeReading:
     """How a family of recipes reads a corpus.
 
     Attributes
@@ -34,16 +34,16 @@ class Reading:
     error: str = ""
 
 
-def readings(corpus: str | Path) -> list[Reading]:
+def readings(corpus: str | Path) -> list[RecipeReading]:
     """Return how the recipes that take a corpus read it at their default settings."""
     task = definition(corpus).task
     found = []
     for recipes, setting, tasks, open_corpus in _families():
         if task in tasks:
             try:
-                found.append(Reading(recipes, setting, left_out(open_corpus(str(corpus)))))
+                found.append(RecipeReading(recipes, setting, left_out(open_corpus(str(corpus)))))
             except AttnscopeError as error:
-                found.append(Reading(recipes, setting, {}, str(error)))
+                found.append(RecipeReading(recipes, setting, {}, str(error)))
     return found
 
 
