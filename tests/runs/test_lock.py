@@ -212,6 +212,21 @@ def test_lock_kept_to_one_host_holds_on_others_for_as_long_as_it_is_heard_of(
         assert lock.holder_of(path) is None
 
 
+def test_holder_on_another_host_that_was_silent_for_two_leases_is_dead(tmp_path, monkeypatch):
+    path = tmp_path / "unit" / "lock"
+    path.parent.mkdir()
+    for age, dead in ((lock.LEASE_SECONDS, False), (2 * lock.LEASE_SECONDS + 5, True)):
+        path.write_text('{"host": "node-1", "pid": 7, "token": "x"}')
+        os.utime(path, (time.time() - age, time.time() - age))
+        if dead:
+            with locked(path, wait=False) as held:
+                assert held.deaths == 1
+        else:
+            with pytest.raises(UnitLocked, match="process 7 on node-1"), locked(path, wait=False):
+                pass
+    assert [file.name for file in path.parent.iterdir()] == ["lock"]
+
+
 def test_stopped_process_that_lost_its_unit_writes_nothing_more(tmp_path, no_flock, monkeypatch):
     no_flock(lambda stream, how: None)
     monkeypatch.setattr(lock, "_excludes", lambda path, descriptor: True)

@@ -23,16 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from attnscope.errors import UnitLocked, WorkspaceError
-from attnscope.runs.atomic import make_folder
-from attnscope.runs.host import describe, host, this_process
+from attnscope.runs.atomic import ASIDE, make_folder
+from attnscope.runs.host import describe, host, this_process, unique_prefix
 
 LEASE_SECONDS = 60.0
 """A holder on another host that has not been heard of for so long is dead."""
 
 _BEAT_SECONDS = 10.0
 _POLL_SECONDS = 0.5
-# Far above any difference of two hosts' clocks.
-_CERTAINLY_DEAD = 20 * LEASE_SECONDS
 _MOST_BYTES = 1024
 # A link is not followed, and a FIFO in the place of the lock does not block.
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -193,7 +191,7 @@ def _held_on_another_host(path: Path, descriptor: int) -> bool:
     if holder is None or holder.get("host") in (None, host()):
         return False
     touched = os.fstat(descriptor).st_mtime_ns
-    if time.time() - touched / 1e9 > _CERTAINLY_DEAD:
+    if _clock_of(path.parent) - touched / 1e9 > 2 * LEASE_SECONDS:
         return False
     known = _seen.get(path)
     if known is None or known[0] != touched:
@@ -202,6 +200,17 @@ def _held_on_another_host(path: Path, descriptor: int) -> bool:
         return True
     del _seen[path]
     return False
+
+
+def _clock_of(folder: Path) -> float:
+    """Return the time by the file system's clock, which dates the touches of all hosts."""
+    probe = folder / f"{ASIDE}{unique_prefix()}-clock"
+    descriptor = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        return os.fstat(descriptor).st_mtime
+    finally:
+        os.close(descriptor)
+        probe.unlink(missing_ok=True)
 
 
 def _locked_by(path: Path, descriptor: int) -> UnitLocked:

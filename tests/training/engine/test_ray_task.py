@@ -8,7 +8,7 @@ import pytest
 
 from attnscope.errors import AttnscopeError
 from attnscope.training.engine import ray_task
-from attnscope.training.engine.ray_task import train_task, unfinished_files, write_part
+from attnscope.training.engine.ray_task import train_task, unfinished_files, write_parts
 from attnscope.training.engine.workers import train_units
 
 
@@ -26,8 +26,8 @@ def order(tmp_path):
 def spooled(messages, folder):
     """Write the parts that come, and yield the other messages."""
     for message in messages:
-        if message["kind"] == "part":
-            write_part(folder, message)
+        if message["kind"] == "parts":
+            write_parts(folder, message)
         else:
             yield message
 
@@ -44,7 +44,8 @@ def test_units_arrive_whole_in_parts_with_done_json_last(
     assert others[-1]["outcomes"] == [("finished", name) for name in names]
     assert sum(message.get("steps", 0) for message in others) == 24
     for name in names:
-        files = [message["file"] for message in sent if message.get("unit") == name]
+        parts = [part for message in sent for part in message.get("parts", ())]
+        files = [file for unit, file, _, _ in parts if unit == name]
         assert files[-1] == "done.json"
         assert len(files) > len(set(files))  # in several parts
     for unit, here in zip(units, train_units(units, tmp_path / "here"), strict=True):
@@ -69,17 +70,19 @@ def test_mailed_checkpoint_is_resumed_to_the_same_bytes(
     for file in unfinished_files(tmp_path / "mailed" / name):
         if file not in message["files"][name]:
             (tmp_path / "mailed" / name / file).unlink()
-    parts = list(ray_task.parts(tmp_path / "mailed" / name, unfinished_files))
+    parts = ray_task.parts(tmp_path / "mailed" / name, unfinished_files)
     monkeypatch.setattr(ray_task, "_receive", receive_all)
-    messages = list(spooled(train_task(order([unit]), parts), tmp_path / "sent"))
-    assert messages[1]["steps"] == 40
+    messages = list(
+        spooled(train_task(order([unit]), list(ray_task.bundles(parts))), tmp_path / "sent")
+    )
+    assert messages[-1]["steps"] == 40
     [here] = train_units([unit], tmp_path / "here")
     assert numbers(tmp_path / "sent" / name) == numbers(here.folder.path)
 
 
 def receive_all(messages, folder):
     for message in messages:
-        write_part(folder, message)
+        write_parts(folder, message)
 
 
 def test_mail_costs_two_percent_of_the_time_at_most(tiny, order, tmp_path, monkeypatch):
@@ -105,6 +108,6 @@ def test_unit_that_cannot_be_read_on_a_node_fails_and_says_why(tiny, order):
 
 
 def test_file_outside_a_unit_is_refused(tmp_path):
-    message = {"unit": "x", "file": "../../etc/passwd", "start": 0, "data": b""}
+    message = {"kind": "parts", "parts": [("x", "../../etc/passwd", 0, b"")]}
     with pytest.raises(AttnscopeError, match="not a file of a unit"):
-        write_part(tmp_path, message)
+        write_parts(tmp_path, message)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +83,7 @@ def train_group(
             try:
                 held.enter_context(folder.lock(wait=wait))
             except UnitLocked as error:
+                _look_at_locks(folders)
                 return [error] * len(units)
         members: dict[int, _Member] = {}
         for number, (unit, folder) in enumerate(zip(units, folders, strict=True)):
@@ -96,6 +97,13 @@ def train_group(
             _Group(part, first, objective, report, evaluated, checkpoint_seconds).train()
         failures = {number: member.failure for number, member in members.items()}
     return [failures.get(number) for number in range(len(units))]
+
+
+def _look_at_locks(folders: Sequence[UnitFolder]) -> None:
+    """Try every lock once: the leases of a holder that died then expire together, not in turn."""
+    for folder in folders:
+        with suppress(UnitLocked), folder.lock():
+            pass
 
 
 def _ready(unit: Unit, workspace: Path) -> list[Term]:

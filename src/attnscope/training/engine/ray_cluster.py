@@ -31,11 +31,13 @@ from attnscope.runs.unit import UnitFolder
 from attnscope.training.engine.queue_worker import MOST_DEATHS
 from attnscope.training.engine.queued import finished_apart, require, shared_environment
 from attnscope.training.engine.ray_task import (
+    Part,
+    bundles,
     finished_files,
     parts,
     train_task,
     unfinished_files,
-    write_part,
+    write_parts,
 )
 from attnscope.training.engine.trainer import Trainer
 from attnscope.training.loop import CHECKPOINT_SECONDS
@@ -126,10 +128,10 @@ class RayWorkers(Trainer):
             {"name": unit.folder(self.workspace).name, "config": unit.config()} for unit in group
         ]
         order = {"units": units, "imports": self.imports, "mail_seconds": self.mail_seconds}
-        sent = [self._ray.put(message) for message in self._files_for(group)]
+        sent = [self._ray.put(message) for message in bundles(self._files_for(group))]
         return task.remote(json.dumps(order), sent)
 
-    def _files_for(self, group: list[Unit]) -> Iterator[dict[str, Any]]:
+    def _files_for(self, group: list[Unit]) -> Iterator[Part]:
         """Yield the units that a group needs, and what is left of an earlier attempt at it."""
         needed = {base.folder(self.workspace).path for unit in group for base in base_units(unit)}
         for path in sorted(needed):
@@ -275,18 +277,18 @@ class _Sweep:
         if kind == "started":
             flight.where = describe(message["process"])
             self.trainer.demand_environment(message["environment"], message["process"]["host"])
-        elif kind == "part":
-            write_part(flight.spool, message)
-        elif kind == "ended":
-            self._end(messages, flight, message)
+        elif kind == "parts":
+            write_parts(flight.spool, message)
         if kind == "mailed":
             self._store_checkpoint(flight, message["files"])
             order.deaths = 0
-        if kind in ("beat", "mailed"):
+        if kind in ("beat", "mailed", "ended"):
             flight.steps += message["steps"]
             if flight.steps > order.shown:  # Steps after a restart are shown once.
                 self.progress.advance(flight.steps - order.shown)
                 order.shown = flight.steps
+        if kind == "ended":
+            self._end(messages, flight, message)
 
     def _store_checkpoint(self, flight: _Flight, files: dict[str, list[str]]) -> None:
         for unit in flight.group:
@@ -313,7 +315,7 @@ class _Sweep:
             self._again(messages, f"the files of {deaths[0]} arrived damaged")
             return
         self.failures += failures
-        self._drop(messages)
+        self._drop(messages, cancel=False)  # Cancelling would end its process, which others use.
 
     def _store_unit(self, flight: _Flight, folder: UnitFolder) -> bool:
         """Put a finished unit in its place, ``done.json`` last, if it arrived sound."""
@@ -352,11 +354,12 @@ class _Sweep:
         self.failures += [f"{flight.where}: {reason}"] * len(flight.group)
         self._drop(messages)
 
-    def _drop(self, messages: Any) -> None:
+    def _drop(self, messages: Any, *, cancel: bool = True) -> None:
         """Forget a task: cancel it if it runs, release its units, and drop all references."""
         flight, _ = self.flights.pop(messages)
-        with suppress(self.ray.exceptions.RayError, AttnscopeError, ValueError, TypeError):
-            self.ray.cancel(messages, force=True)
+        if cancel:
+            with suppress(self.ray.exceptions.RayError, ValueError, TypeError):
+                self.ray.cancel(messages, force=True)
         flight.messages = None
         flight.held.close()
         shutil.rmtree(flight.spool, ignore_errors=True)

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ BEAT_SECONDS = 2.0
 _SHARE = 0.02  # of the time may be spent on mailing checkpoints
 
 Message = dict[str, Any]
+Part = tuple[str, str, int, bytes]
 
 
 def train_task(order: str, files: Sequence[Any]) -> Iterator[Message]:
@@ -42,7 +43,7 @@ def train_task(order: str, files: Sequence[Any]) -> Iterator[Message]:
     order
         JSON: ``units`` (name and configuration of each), ``imports``, ``mail_seconds``.
     files
-        References to messages of the kind ``part``: checkpoints of the units, and the units that
+        References to messages of the kind ``parts``: checkpoints of the units, and the units that
         they need.
     """
     wanted = json.loads(order)
@@ -59,7 +60,7 @@ def _receive(files: Sequence[Any], units: Path) -> None:
     for reference in files:
         import ray
 
-        write_part(units, ray.get(reference))
+        write_parts(units, ray.get(reference))
 
 
 class _Task:
@@ -93,11 +94,14 @@ class _Task:
                 break
             yield from self._mail(item)
         thread.join()
-        yield self._beat()
-        for name, (status, _) in zip(self.names, item, strict=True):
+        yield from bundles(self._finished_parts(item))
+        steps = self._beat()["steps"]
+        yield {"kind": "ended", "outcomes": item, "host": host(), "steps": steps}
+
+    def _finished_parts(self, outcomes: Sequence[Outcome]) -> Iterator[Part]:
+        for name, (status, _) in zip(self.names, outcomes, strict=True):
             if status == "finished":
                 yield from parts(self.scratch / "units" / name, finished_files)
-        yield {"kind": "ended", "outcomes": item, "host": host()}
 
     def _beat(self) -> Message:
         steps, self.steps = self.steps, 0
@@ -147,8 +151,7 @@ class _Task:
     def _mail(self, item: tuple[float, dict[str, list[str]], Any]) -> Iterator[Message]:
         """Yield a checkpoint, and put the next one off for as long as it is to cost 2 % at most."""
         started, listed, changed = item
-        for unit, name, content in changed:
-            yield from _parts(unit, name, content)
+        yield from bundles(part for file in changed for part in _parts(*file))
         yield {"kind": "mailed", "files": listed} | {"steps": self._beat()["steps"]}
         now = time.monotonic()
         self.next_mail = now + max(self.mail_after, (now - started) / _SHARE)
@@ -180,26 +183,35 @@ def finished_files(folder: Path) -> list[str]:
     return [*kept, "done.json"]
 
 
-def parts(folder: Path, listing: Any) -> Iterator[Message]:
-    """Yield the files of a unit in parts."""
+def parts(folder: Path, listing: Callable[[Path], list[str]]) -> Iterator[Part]:
+    """Yield the files of a unit in parts: unit, file, place in it, bytes."""
     for name in listing(folder):
         yield from _parts(folder.name, name, (folder / name).read_bytes())
 
 
-def _parts(unit: str, name: str, content: bytes) -> Iterator[Message]:
+def _parts(unit: str, name: str, content: bytes) -> Iterator[Part]:
     for start in range(0, max(len(content), 1), PART_BYTES):
-        data = content[start : start + PART_BYTES]
-        yield {"kind": "part", "unit": unit, "file": name, "start": start, "data": data}
+        yield unit, name, start, content[start : start + PART_BYTES]
 
 
-def write_part(units: Path, message: Message) -> None:
-    """Write a part of a file below a folder of units."""
-    path = units / message["unit"] / message["file"]
-    if ".." in path.relative_to(units).parts or path.is_symlink():
-        raise AttnscopeError(f"{path} is not a file of a unit.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "wb" if message["start"] == 0 else "ab") as stream:
-        stream.write(message["data"])
+def bundles(parts: Iterable[Part]) -> Iterator[Message]:
+    """Yield messages of several parts each: small files cost little more than one of them."""
+    bundle: list[Part] = []
+    for part in parts:
+        if bundle and sum(len(each[3]) for each in (*bundle, part)) > PART_BYTES:
+            yield {"kind": "parts", "parts": bundle}
+            bundle = []
+        bundle.append(part)
+    if bundle:
+        yield {"kind": "parts", "parts": bundle}
 
 
-__all__ = ["Message", "Outcome", "finished_files", "parts", "train_task", "unfinished_files"]
+def write_parts(units: Path, message: Message) -> None:
+    """Write parts of files below a folder of units."""
+    for unit, file, start, data in message["parts"]:
+        path = units / unit / file
+        if ".." in path.relative_to(units).parts or path.is_symlink():
+            raise AttnscopeError(f"{path} is not a file of a unit.")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "wb" if start == 0 else "ab") as stream:
+            stream.write(data)
