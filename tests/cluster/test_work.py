@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from contextlib import suppress
 
 import pytest
@@ -16,7 +17,7 @@ from attnscope.training.engine.queued import QueuedWorkers
 from sweeping import LONG, Watching, assert_no_group_is_split, grouped, singles
 
 UNITS, KILLS = (200, 40) if LONG else (60, 10)
-STARTS = 50
+STARTS = 50 if LONG else 12
 
 
 class Killing(QueuedWorkers):
@@ -55,21 +56,24 @@ def test_killed_workers_leave_the_bytes_of_a_run_here(tmp_path, expect, jobs):
 
 
 def test_groups_are_never_split_however_often_workers_start(tmp_path, expect):
-    units = grouped(40, steps=400)
-    kills = []
-
-    def kill(count):
-        if len(kills) < STARTS and kill_a_worker(tmp_path, count):
-            kills.append(count)
+    """Workers are killed as soon as they have a group, three times over each group at most."""
+    killed: Counter[str] = Counter()
 
     class Starting(Killing):
         def keep_workers(self, sweep, device, progress):
             super().keep_workers(sweep, device, progress)
-            kill(len(kills))
+            for worker in live_workers(self.workspace, sweep.path.name):
+                if killed[worker["group"]] < 3 and killed.total() < STARTS:
+                    with suppress(ProcessLookupError):
+                        os.kill(worker["pid"], signal.SIGKILL)
+                        killed[worker["group"]] += 1
 
+    units = grouped(5 * STARTS // 3, steps=40)
     with Starting(tmp_path, here=2) as trainer:
-        expect(trainer.train(units), units)
-    assert len(kills) == STARTS
+        while killed.total() < STARTS:
+            expect(trainer.train(units), units)
+            units = [unit.model_copy(update={"seed": unit.seed + len(units)}) for unit in units]
+    assert killed.total() == STARTS
 
 
 def command(*arguments):
