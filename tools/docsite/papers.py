@@ -66,8 +66,9 @@ def pages() -> Pages:
     return {
         "papers.md": "# Papers\n\nFour papers, one set of ideas: each paper's measurement works on "
         "every other paper's models, and on yours. A claim holds, fails or is undecided by "
-        "[rules](../ideas/verdicts.md) that were fixed before any run; where the paper's words are "
-        "weaker than our rule, both readings are shown.\n\n"
+        "[rules](../ideas/verdicts.md) on intervals. Where a rule that was fixed before any run is "
+        "stricter than the paper's words, the words give the verdict and both readings are "
+        "shown.\n\n"
         f"{table(['paper', *VERDICTS], rows)}\n"
         "[What was reproduced](../reproduction.md) has every claim and how many printed numbers "
         "are met; [Findings](../findings.md) says what we make of it.\n\n"
