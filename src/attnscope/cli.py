@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TextIO
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -263,7 +263,7 @@ def main() -> None:
         _leave_quietly()
 
 
-def _stream(given: TextIO | None) -> Any:
+def _stream(given: Any) -> Any:
     """Return a stream of clean text; one that the shell has closed takes everything."""
     return CleanStream(open(os.devnull, "w") if given is None else given)
 

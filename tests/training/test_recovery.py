@@ -141,7 +141,7 @@ def test_finished_unit_is_not_trained_again(unit, tmp_path, monkeypatch):
 def test_unfinished_unit_of_another_version_starts_over(
     unit, tmp_path, monkeypatch, expected, numbers
 ):
-    monkeypatch.setattr(loop, "environment", lambda device: {"torch": "1.0", "device": device})
+    monkeypatch.setattr(loop, "environment", lambda device, *_: {"torch": "1.0", "device": device})
     folder = stop_at(unit, tmp_path, 6)
     monkeypatch.undo()
     steps = []
