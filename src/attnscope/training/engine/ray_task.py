@@ -63,6 +63,10 @@ def _receive(files: Sequence[Any], units: Path) -> None:
         write_parts(units, ray.get(reference))
 
 
+class _Ended(BaseException):
+    """Nobody waits for the units any more; not an error of a unit."""
+
+
 class _Task:
     def __init__(self, wanted: Message, scratch: Path) -> None:
         self.wanted, self.scratch = wanted, scratch
@@ -75,6 +79,7 @@ class _Task:
         self.mailed: dict[Path, tuple[int, int]] = {}
         self.snapshot_free = threading.Event()
         self.snapshot_free.set()
+        self.ended = False
 
     def messages(self) -> Iterator[Message]:
         yield {
@@ -84,16 +89,19 @@ class _Task:
         }
         thread = threading.Thread(target=self._train, daemon=True)
         thread.start()
-        while True:
-            try:
-                item = self.outbox.get(timeout=BEAT_SECONDS)
-            except queue.Empty:
-                yield self._beat()
-                continue
-            if isinstance(item, list):  # outcomes
-                break
-            yield from self._mail(item)
-        thread.join()
+        try:
+            while True:
+                try:
+                    item = self.outbox.get(timeout=BEAT_SECONDS)
+                except queue.Empty:
+                    yield self._beat()
+                    continue
+                if isinstance(item, list):  # outcomes
+                    break
+                yield from self._mail(item)
+        finally:  # also where nobody asks for the next message
+            self.ended = True
+            thread.join()
         yield from bundles(self._finished_parts(item))
         steps = self._beat()["steps"]
         yield {"kind": "ended", "outcomes": item, "host": host(), "steps": steps}
@@ -119,6 +127,8 @@ class _Task:
                 lambda sentence: None,
                 checkpoint_seconds=self.mail_after,
             )
+        except _Ended:
+            return
         except AttnscopeError as error:
             outcomes = [("failed", str(error))] * len(self.names)
         except Exception as error:
@@ -126,6 +136,8 @@ class _Task:
         self.outbox.put(outcomes)
 
     def _report(self, steps: int) -> None:
+        if self.ended:
+            raise _Ended
         self.steps += steps
         if time.monotonic() >= self.next_mail and self.snapshot_free.is_set():
             self._snapshot()
