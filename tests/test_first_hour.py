@@ -36,7 +36,7 @@ def test_the_code_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "reviews.tsv").write_text("\n".join(reviews))
     exec("\n".join(blocks), {})
     assert check("my-reviews").selected["train"].n > 60
-    for name in ("attention.png", "probe.csv", "probe.npz"):
+    for name in ("attention.svg", "probe.csv", "probe.npz"):
         assert (tmp_path / name).stat().st_size > 100
 
 
