@@ -37,7 +37,7 @@ demo: $(VENV)/.installed
 
 # A file goes to one process: what its tests share, such as a run of every recipe, is made once.
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n 2 --dist loadfile -q \
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q \
 	  --ignore=tests/browser/test_reference.py --ignore=tests/reliability \
 	  --ignore=tests/cluster --ignore=tests/docs
 

@@ -6,6 +6,7 @@ that the import hook is in force before the package is imported.
 
 import sys
 
+import pytest
 import torch
 from hypothesis import settings
 
@@ -23,3 +24,21 @@ torch.set_num_threads(1)
 settings.register_profile("attnscope", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("explore", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile("attnscope")
+
+# Begun first, so that at the end no process waits for another that is in one of them.
+LONGEST = (
+    "test_every_recipe.py",
+    "test_groups.py",
+    "test_extend.py",
+    "test_aitken_fig2.py",
+    "test_scores.py",
+    "test_own_text.py",
+    "test_cli.py",
+    "test_workers.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files that take longest first; the others stay in their order."""
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)))

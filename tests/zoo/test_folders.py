@@ -125,7 +125,7 @@ def test_a_folder_is_adapted_with_its_tokeniser(bert_folder):
 
 
 def test_a_folder_is_audited_from_end_to_end(bert_folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(replaceable, "_STEPS", 3)  # the search itself is tested elsewhere
+    monkeypatch.setattr(replaceable, "STEPS", 3)  # the search itself is tested elsewhere
     texts = Texts("reviews", "all", tuple(TEXTS[:32]), labels=tuple(LABELS[:32]))
     done = audit(bert_folder, texts, out=tmp_path)
     assert done.result.config["site"] == "encoder.2.self"
