@@ -86,7 +86,7 @@ def test_recipe_of_a_result_is_never_imported(tmp_path, monkeypatch):
         draw(place)
 
 
-@pytest.mark.parametrize("where", ["snell", "snell/fig3", "snell/fig3/figures", "units"])
+@pytest.mark.parametrize("where", ["snell", "snell/fig3/own", "snell/fig3/own/figures", "units"])
 def test_run_writes_through_no_link(tmp_path, fig3, where):
     victim = tmp_path / "victim"
     (victim / "fig3").mkdir(parents=True)
@@ -96,7 +96,7 @@ def test_run_writes_through_no_link(tmp_path, fig3, where):
     place.symlink_to(victim)
     before = sorted(victim.rglob("*"))
     with pytest.raises(AttnscopeError, match="is a link to"):
-        run("snell/fig3", fig3, device="cpu", jobs=1, out=tmp_path / "runs")
+        run("snell/fig3", fig3, device="cpu", jobs=1, out=tmp_path / "runs", name="own")
     assert sorted(victim.rglob("*")) == before
     assert (victim / "result.json").read_text() == "precious"
 

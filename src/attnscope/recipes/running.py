@@ -129,8 +129,9 @@ def run(
         progress.note(chosen.sentence)
         config = chosen.config
     named = naming_of(config, module.QUICK if quick else None, name)
+    where = workspace / place_of(entry.name, named.part, named.variant)
+    refuse_links(where, workspace)
     if name is not None:
-        where = workspace / place_of(entry.name, named.part, named.variant)
         demand_free(where, config.model_dump(mode="json"))
     started = time.monotonic()
     with (
