@@ -60,9 +60,10 @@ def linkcode_resolve(domain: str, info: Mapping[str, str]) -> str | None:
         path = inspect.getsourcefile(inspect.unwrap(found))
     except TypeError:
         return None
-    if not path or ROOT not in Path(path).parents:
+    # An environment inside the checkout has files of other packages below the same folder.
+    if not path or Path(path).resolve() not in _known():
         return None
-    return f"../../{page_of(Path(path))}#{getattr(found, '__qualname__', '')}"
+    return f"../../{page_of(Path(path).resolve())}#{getattr(found, '__qualname__', '')}"
 
 
 def _rewrite(app: Any, doctree: nodes.document) -> None:
