@@ -17,6 +17,7 @@ from attnscope.scores.attention import Attention
 from attnscope.training.loop import build_model, train_unit
 from attnscope.training.objective import negative_log_likelihood
 from attnscope.training.optimizer import Adagrad
+from attnscope.training.repeatable import repeatable
 from attnscope.training.unit import Training, every, merged
 from cases import for_each
 
@@ -146,3 +147,13 @@ def test_two_scores_of_one_name_are_refused() -> None:
     scores = (Attention(heads=0), Attention(heads=1))
     with pytest.raises(ValueError, match="one name"):
         Training(steps=1, batch_size=1, evaluate_at=(), scores=scores)
+
+
+def test_blocks_that_overlap_in_two_threads_leave_determinism_as_it_was():
+    first, second = repeatable("cpu"), repeatable("cpu")
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert torch.are_deterministic_algorithms_enabled()  # the second still trains
+    second.__exit__(None, None, None)
+    assert not torch.are_deterministic_algorithms_enabled()

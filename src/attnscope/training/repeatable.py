@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,25 +17,49 @@ def repeatable(device: str, precision: str = "float32") -> Iterator[None]:
 
     ``precision`` is that of a GPU's products: ``float32`` or ``tf32``.
     """
-    threads = torch.get_num_threads()
-    mode = torch.get_deterministic_debug_mode()
-    memory: Any = torch.utils.deterministic
-    filling = memory.fill_uninitialized_memory
     if device == "cuda":
         # cuBLAS reads this when it is first used; without it its sums are not deterministic.
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    with _one_thread(), _deterministic_kernels(), _tf32_products(precision == "tf32"):
+        yield
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    # The same as `torch.use_deterministic_algorithms`, without its import of the compiler (1.4 s).
-    torch.set_deterministic_debug_mode("error")
-    # Nothing here reads memory that it has not written; filling it costs a kernel a tensor.
-    memory.fill_uninitialized_memory = False
     try:
-        with _tf32_products(precision == "tf32"):
-            yield
+        yield
     finally:
         torch.set_num_threads(threads)
-        torch.set_deterministic_debug_mode(mode)
-        memory.fill_uninitialized_memory = filling
+
+
+_mutex = threading.Lock()
+_inside = 0  # blocks that are entered, in all threads: the mode is the process's
+_before: tuple[int, bool] = (0, False)  # mode and filling of memory, before the first of them
+
+
+@contextmanager
+def _deterministic_kernels() -> Iterator[None]:
+    global _inside, _before
+    memory: Any = torch.utils.deterministic
+    with _mutex:
+        if not _inside:
+            _before = torch.get_deterministic_debug_mode(), memory.fill_uninitialized_memory
+        _inside += 1
+        # The same as `torch.use_deterministic_algorithms`, without its import of the compiler
+        # (1.4 s).
+        torch.set_deterministic_debug_mode("error")
+        # Nothing here reads memory that it has not written; filling it costs a kernel a tensor.
+        memory.fill_uninitialized_memory = False
+    try:
+        yield
+    finally:
+        with _mutex:
+            _inside -= 1
+            if not _inside:
+                mode, memory.fill_uninitialized_memory = _before
+                torch.set_deterministic_debug_mode(mode)
 
 
 @contextmanager
