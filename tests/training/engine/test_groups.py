@@ -33,28 +33,12 @@ from attnscope.training.masked_lm import MaskedWords
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import Adam, Sgd
 from attnscope.training.penalties import DirectionProduct, SquaredNorm
-from attnscope.training.progress import Silent
 from attnscope.training.tying import Tying
+from counted import Counted
 
 
 class Stopped(Exception):
     """What stops a group in the middle."""
-
-
-class Counted(Silent):
-    """Counts steps and units."""
-
-    def __init__(self):
-        self.steps, self.done, self.notes = 0, [], []
-
-    def advance(self, steps):
-        self.steps += steps
-
-    def finished(self, unit):
-        self.done.append(unit)
-
-    def note(self, sentence):
-        self.notes.append(sentence)
 
 
 @pytest.fixture

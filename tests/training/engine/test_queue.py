@@ -22,26 +22,7 @@ from attnscope.training.engine.queued import QueuedWorkers
 from attnscope.training.engine.workers import train_units
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import Adam
-from attnscope.training.progress import Silent
-
-
-class Counted(Silent):
-    """Counts what it is told."""
-
-    def __init__(self):
-        self.steps, self.evaluations, self.done, self.notes = 0, 0, [], []
-
-    def advance(self, steps):
-        self.steps += steps
-
-    def evaluated(self, evaluations):
-        self.evaluations += evaluations
-
-    def finished(self, unit):
-        self.done.append(unit)
-
-    def note(self, sentence):
-        self.notes.append(sentence)
+from counted import Counted
 
 
 class WithWorker(QueuedWorkers):

@@ -16,33 +16,7 @@ from attnscope.training.engine.workers import Workers, train_units
 from attnscope.training.loop import train_unit
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import Adam
-from attnscope.training.progress import Silent
-
-
-class Counted(Silent):
-    """Counts what it is told."""
-
-    def __init__(self):
-        self.told, self.steps, self.done, self.notes = [], 0, [], []
-        self.evaluations = 0
-
-    def begin(self, title, units, steps, evaluations):
-        self.told.append((title, units, steps, evaluations))
-
-    def advance(self, steps):
-        self.steps += steps
-
-    def evaluated(self, evaluations):
-        self.evaluations += evaluations
-
-    def finished(self, unit):
-        self.done.append(unit)
-
-    def note(self, sentence):
-        self.notes.append(sentence)
-
-    def end(self):
-        self.told.append("end")
+from counted import Counted
 
 
 def test_units_of_two_processes_are_those_of_one_byte_for_byte(tiny, tmp_path, numbers):
