@@ -74,7 +74,7 @@ def _ibm(source: Source, batch: Batch, notices: list[str]) -> list[Map]:
     except AttnscopeError as error:
         notices.append(f"IBM Model 1 is not shown for {source.dataset}: {error}")
         return []
-    score = Score("ibm_model1", model.alignment(_pairs(batch)), batch.input_mask, batch)
+    score = Score("ibm_model1", model.alignment(PaddedPairs.of(batch)), batch.input_mask, batch)
     return [_after(score, -1, f"fitted to {_PAIRS:,} drawn pairs")]
 
 
@@ -82,11 +82,7 @@ def _ibm(source: Source, batch: Batch, notices: list[str]) -> list[Map]:
 def _fitted(source: Source) -> IbmModel1:
     """Fit IBM Model 1, once for a served page that is made again and again."""
     sample = source.training_batch(0, 0, _PAIRS)
-    return IbmModel1.fit(_pairs(sample), len(source.input_words), len(source.output_words))
-
-
-def _pairs(batch: Batch) -> PaddedPairs:
-    return PaddedPairs(batch.inputs, batch.input_mask, batch.targets, batch.target_mask)
+    return IbmModel1.fit(PaddedPairs.of(sample), len(source.input_words), len(source.output_words))
 
 
 def _terms(unit: TrainedUnit, place: int, batch: Batch) -> list[Map]:

@@ -45,7 +45,7 @@ class CountedText(NamedTuple):
         batch = collate(
             [Example(n, words, target, target) for n, (words, target) in enumerate(numbered)]
         )
-        pairs = PaddedPairs(batch.inputs, batch.input_mask, batch.targets, batch.target_mask)
+        pairs = PaddedPairs.of(batch)
         return cls(inputs, outputs, pairs, count_table(*pairs, len(inputs), len(outputs)))
 
     @classmethod

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from attnscope.data.batch import Batch
 from attnscope.theory.counts import bag_of_words
 
 
@@ -23,6 +24,11 @@ class PaddedPairs(NamedTuple):
     input_mask: Bool[Tensor, "batch inp"]
     targets: Int[Tensor, "batch out"]
     target_mask: Bool[Tensor, "batch out"]
+
+    @classmethod
+    def of(cls, batch: Batch) -> PaddedPairs:
+        """Return the pairs of a batch."""
+        return cls(batch.inputs, batch.input_mask, batch.targets, batch.target_mask)
 
 
 def random_corpus(

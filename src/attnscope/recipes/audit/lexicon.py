@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attnscope.data.batch import Batch
 from attnscope.recipes.audit.subject import Subject
 from attnscope.scores.score import Score
 from attnscope.theory.ibm1 import IbmModel1
@@ -25,7 +24,7 @@ def ibm_scores(subject: Subject) -> list[Score] | None:
     model = _fitted(subject, targets)
     scores = []
     for _, part in subject.parts:
-        values = model.alignment(_pairs(part.to("cpu"))).float().to(part.inputs.device)
+        values = model.alignment(PaddedPairs.of(part.to("cpu"))).float().to(part.inputs.device)
         scores.append(subject.of_words(Score(NAME, values, part.input_mask, part)))
     return scores
 
@@ -35,8 +34,4 @@ def _fitted(subject: Subject, targets: Sequence[str]) -> IbmModel1:
     sources = [*(source for source, _ in study), *subject.texts.texts]
     batch = subject.model.read(sources, [*(target for _, target in study), *targets]).batch
     types = 1 + int(max(batch.inputs.max(), batch.targets.max()))
-    return IbmModel1.fit(_pairs(batch), types, types)
-
-
-def _pairs(batch: Batch) -> PaddedPairs:
-    return PaddedPairs(batch.inputs, batch.input_mask, batch.targets, batch.target_mask)
+    return IbmModel1.fit(PaddedPairs.of(batch), types, types)

@@ -19,7 +19,6 @@ from attnscope.analysis.intervals import rate_interval, sentence_ratio_interval
 from attnscope.analysis.stored_agreement import StoredAgreement, StoredScore, Values, highest
 from attnscope.claims.pool import Pool
 from attnscope.claims.table import Cells, Check, Claim, Needs, corpus_deviations
-from attnscope.data.batch import Batch
 from attnscope.data.corpus import Corpus
 from attnscope.figures.charts import Axis
 from attnscope.recipes.kit.baselines import baseline_rows
@@ -184,7 +183,7 @@ def model1_row(table: AgreementTable, sheet: Sheet) -> Measurement:
     source, score = table.runs.source, table.read(table.alpha(TEXT))
     batch = table.batch.rows(slice(_ALIGNED)).trimmed()
     model = IbmModel1.fit(
-        padded_pairs(source.training_batch(0, 0, _FITTED)),
+        PaddedPairs.of(source.training_batch(0, 0, _FITTED)),
         len(source.input_words),
         len(source.output_words),
     )
@@ -192,14 +191,9 @@ def model1_row(table: AgreementTable, sheet: Sheet) -> Measurement:
     own = Score(
         "attention", score.values[:_ALIGNED, :out, :inp], score.input_mask[:_ALIGNED, :inp], batch
     )
-    other = Score("ibm_model1", model.alignment(padded_pairs(batch)), batch.input_mask, batch)
+    other = Score("ibm_model1", model.alignment(PaddedPairs.of(batch)), batch.input_mask, batch)
     first = StoredAgreement(batch, table.split)
     return sheet.row("A(alpha,ibm1)", first.interval(per_word(own, other)), share=True)
-
-
-def padded_pairs(batch: Batch) -> PaddedPairs:
-    """Return a batch as IBM Model 1 reads it."""
-    return PaddedPairs(batch.inputs, batch.input_mask, batch.targets, batch.target_mask)
 
 
 def text_deviations(pool: Pool, datasets: Sequence[str]) -> str:
