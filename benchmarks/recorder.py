@@ -15,8 +15,8 @@ import time
 import torch
 import transformers
 
+from attnscope.audits.recorder import Recorder
 from attnscope.models.adapter import adapt
-from attnscope.recipes.audit.recorder import Recorder
 
 PROMISED = 0.05
 STEPS, WORDS, TYPES, BATCH, FOLLOWED = 2000, 16, 1000, 64, 16

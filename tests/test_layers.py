@@ -26,6 +26,8 @@ LAYERS = [
     "analysis",
     "claims",
     "recipes",
+    "running",
+    "audits",
     "report",
 ]
 # Usable by every folder; uses no folder itself.

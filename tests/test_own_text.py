@@ -23,7 +23,6 @@ from attnscope.data.text import open_text
 from attnscope.errors import UsageError, WorkspaceError
 from attnscope.recipes.about import about_corpora, only_own
 from attnscope.recipes.kit.lab import Lab
-from attnscope.recipes.naming import naming_of
 from attnscope.recipes.snell import fig3, table5
 from attnscope.recipes.snell.units import TextConfig, train_corpora
 from attnscope.recipes.sunlu import scores
@@ -31,6 +30,7 @@ from attnscope.recipes.sunlu.units import demand_groups
 from attnscope.recipes.tutek import table1, table2
 from attnscope.report.page import request_of
 from attnscope.report.payload import payload
+from attnscope.running.naming import naming_of
 from attnscope.runs.result import Result, place_of
 from attnscope.runs.spec import Settings
 from attnscope.runs.workspace import read_results

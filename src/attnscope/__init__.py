@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from attnscope import (
         analysis as analysis,
+        audits as audits,
         claims as claims,
         data as data,
         errors as errors,
@@ -19,24 +20,25 @@ if TYPE_CHECKING:
         models as models,
         recipes as recipes,
         report as report,
+        running as running,
         runs as runs,
         scores as scores,
         theory as theory,
         training as training,
     )
     from attnscope.analysis.comparison import compare as compare
+    from attnscope.audits.recorder import Recorder as Recorder
+    from attnscope.audits.running import audit as audit
+    from attnscope.audits.stored import export as export
     from attnscope.data.corpus_writer import write_corpus as write_corpus
     from attnscope.figures.heatmap import heatmap as heatmap
     from attnscope.models.adapter import adapt as adapt
     from attnscope.models.contract import check_model as check_model
-    from attnscope.recipes.audit.recorder import Recorder as Recorder
-    from attnscope.recipes.audit.running import audit as audit
-    from attnscope.recipes.audit.stored import export as export
-    from attnscope.recipes.running import draw as draw, run as run
     from attnscope.recipes.verdicts import verdicts as verdicts
-    from attnscope.recipes.working import work as work
     from attnscope.report.notebook import view as view
     from attnscope.report.page import write_report as write_report
+    from attnscope.running.run import draw as draw, run as run
+    from attnscope.running.work import work as work
     from attnscope.runs.status import status as status
     from attnscope.scores.score import read_score as read_score
     from attnscope.training.trained_unit import load as load

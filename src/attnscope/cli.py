@@ -125,8 +125,8 @@ def run(
     use_data(data)
     given = read_settings_of(settings)
     from attnscope.recipes.about import about_corpora, only_own
-    from attnscope.recipes.running import run as run_recipe
     from attnscope.recipes.verdicts import judge
+    from attnscope.running.run import run as run_recipe
     from attnscope.terminal import Bars, CleanConsole, Lines
 
     console = CleanConsole()

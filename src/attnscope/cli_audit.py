@@ -16,7 +16,7 @@ from attnscope.cli_data import use_data
 from attnscope.cli_options import Json
 
 if TYPE_CHECKING:
-    from attnscope.recipes.audit.verdict import Audit
+    from attnscope.audits.verdict import Audit
 
 
 def audit(
@@ -50,7 +50,7 @@ def audit(
 ) -> None:
     """Ask whether a model's attention can be trusted as an explanation."""
     use_data(corpora)
-    from attnscope.recipes.audit.running import audit as run_audit
+    from attnscope.audits.running import audit as run_audit
 
     try:
         done = run_audit(
@@ -85,7 +85,7 @@ def export(
     ] = None,
 ) -> None:
     """Write the stored scores of an audit as one table, with words."""
-    from attnscope.recipes.audit.stored import export as write
+    from attnscope.audits.stored import export as write
 
     print(f"Scores: {write(folder, file, format)}")
 

@@ -1,6 +1,6 @@
 """The verb ``show``: a recipe's settings, claims and needs, and its time on this machine.
 
-In Python: `attnscope.recipes.settings_of` and `attnscope.recipes.estimate`. ``run RECIPE --help``
+In Python: `attnscope.running.settings_of` and `attnscope.running.estimate`. ``run RECIPE --help``
 prints the same table of settings.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from attnscope.claims.catalogue import CatalogueEntry
     from attnscope.recipes.registry import Entry
-    from attnscope.recipes.settings_list import Setting
+    from attnscope.running.settings_list import Setting
 
 
 def show(
@@ -44,7 +44,7 @@ def show(
     """Explain a recipe: settings, claims, needs, and its time on this machine."""
     from attnscope.recipes.recipe import module_of
     from attnscope.recipes.registry import find
-    from attnscope.recipes.settings_list import settings_of
+    from attnscope.running.settings_list import settings_of
 
     entry = find(recipe)
     use_data(data)
@@ -78,7 +78,7 @@ class RecipeHelp(TyperCommand):
             return text
         from attnscope.recipes.recipe import module_of
         from attnscope.recipes.registry import find
-        from attnscope.recipes.settings_list import settings_of
+        from attnscope.running.settings_list import settings_of
         from attnscope.terminal import CleanConsole
 
         entry = find(names[0])
@@ -150,7 +150,7 @@ def _hint(entry: Entry) -> str:
 def _cost(recipe: str, given: dict[str, Any], options: dict[str, Any], timed: bool) -> str:
     if not timed:
         return ""
-    from attnscope.recipes.cost.estimate import estimate
+    from attnscope.running.cost.estimate import estimate
 
     try:
         return estimate(recipe, given, **options).sentence

@@ -25,7 +25,7 @@ def work(
     """Train units from a workspace's queue; any number of workers on any hosts."""
     use_data(data)
     from attnscope.recipes.kit.duration import seconds_of
-    from attnscope.recipes.working import work as train
+    from attnscope.running.work import work as train
 
     idle = None if until_idle is None else seconds_of(until_idle, "--until-idle")
     try:

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 import torch
 
+from attnscope.audits import running
+from attnscope.audits.claims import CLAIMS, QUESTIONS
+from attnscope.audits.running import audit
+from attnscope.audits.stored import export
+from attnscope.audits.texts import Texts, read_texts
 from attnscope.claims.decide import Verdict
 from attnscope.errors import UsageError
-from attnscope.recipes.audit import running
-from attnscope.recipes.audit.claims import CLAIMS, QUESTIONS
-from attnscope.recipes.audit.running import audit
-from attnscope.recipes.audit.stored import export
-from attnscope.recipes.audit.texts import Texts, read_texts
 from attnscope.runs.atomic import read_json
 
 

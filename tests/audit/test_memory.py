@@ -9,9 +9,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from attnscope.recipes.audit import idle, uniform
-from attnscope.recipes.audit.subject import Subject
-from attnscope.recipes.audit.texts import Texts
+from attnscope.audits import idle, uniform
+from attnscope.audits.subject import Subject
+from attnscope.audits.texts import Texts
 
 
 class Peak(TorchDispatchMode):

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from attnscope.recipes.audit.recorder import Recorder, growing
+from attnscope.audits.recorder import Recorder, growing
 
 
 def test_recorded_steps_grow():

@@ -48,7 +48,7 @@ from attnscope.recipes.aitken.units import (
     with_printed,
 )
 from attnscope.recipes.kit.sheet import Line, number as key
-from attnscope.recipes.running import draw, run
+from attnscope.running.run import draw, run
 from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.unit import UnitFolder

@@ -28,7 +28,7 @@ from attnscope.models.trace import Trace, attend
 from attnscope.recipes.aitken import components, fig2
 from attnscope.recipes.aitken.units import KINDS, ArchitectureName, Group, unit
 from attnscope.recipes.kit.sheet import Numbers
-from attnscope.recipes.running import run
+from attnscope.running.run import run
 from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import read_settings

@@ -14,8 +14,8 @@ from attnscope.data.grammar import sentiment_corpus, translation_corpus
 from attnscope.data.tasks import MixtureCopy, PermutationCopy, SampledCopy
 from attnscope.errors import UsageError
 from attnscope.recipes.kit.lab import Lab
-from attnscope.recipes.running import draw, run
 from attnscope.recipes.snell import cooccurrence as recipe
+from attnscope.running.run import draw, run
 from attnscope.runs.result import Matrix, Measurement, Result
 from attnscope.runs.spec import read_settings
 from attnscope.training.engine.workers import Workers

@@ -11,15 +11,15 @@ from attnscope.data.tasks import PermutationCopy
 from attnscope.errors import UsageError
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.recipes import find
-from attnscope.recipes.cost import budget as budgets
-from attnscope.recipes.cost.budget import fit_budget
-from attnscope.recipes.cost.plan import planned_units
-from attnscope.recipes.cost.timing import Pace, kind_of, measure_paces, seconds_of_units
 from attnscope.recipes.kit.duration import about
 from attnscope.recipes.kit.settings import RecipeSettings
 from attnscope.recipes.recipe import module_of
-from attnscope.recipes.running import read_config
-from attnscope.recipes.settings_list import settings_of
+from attnscope.running.cost import budget as budgets
+from attnscope.running.cost.budget import fit_budget
+from attnscope.running.cost.plan import planned_units
+from attnscope.running.cost.timing import Pace, kind_of, measure_paces, seconds_of_units
+from attnscope.running.run import read_config
+from attnscope.running.settings_list import settings_of
 from attnscope.training.progress import Silent
 from attnscope.training.unit import Training, Unit
 

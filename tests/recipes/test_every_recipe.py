@@ -13,8 +13,8 @@ import pytest
 from attnscope.claims.catalogue import catalogue
 from attnscope.recipes import entries, running
 from attnscope.recipes.recipe import module_of
-from attnscope.recipes.running import Run, draw, run
 from attnscope.recipes.verdicts import judge
+from attnscope.running.run import Run, draw, run
 from cases import for_each
 
 TEXT: dict[str, Any] = {

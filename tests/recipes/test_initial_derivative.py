@@ -10,8 +10,8 @@ from scipy import stats
 from attnscope.claims.decide import Verdict
 from attnscope.claims.pool import Decision, Pool
 from attnscope.recipes.kit.lab import Lab
-from attnscope.recipes.running import draw, run
 from attnscope.recipes.snell import initial_derivative as recipe
+from attnscope.running.run import draw, run
 from attnscope.runs.result import Measurement, Plane, Result
 from attnscope.training.engine.workers import Workers
 

@@ -19,7 +19,6 @@ from attnscope.models.encoders import Affine, Recurrent, WordStates
 from attnscope.recipes.kit.corpora import held_out
 from attnscope.recipes.kit.lab import leaves
 from attnscope.recipes.kit.sheet import Sheet
-from attnscope.recipes.running import run
 from attnscope.recipes.sunlu import scores, table2, weights
 from attnscope.recipes.sunlu.units import (
     CORPORA,
@@ -36,6 +35,7 @@ from attnscope.recipes.sunlu.units import (
     statistics_rows,
     unit_of,
 )
+from attnscope.running.run import run
 from attnscope.training.engine.workers import train_units
 from attnscope.training.optimizer import Adagrad
 

@@ -17,7 +17,6 @@ from attnscope.errors import UsageError
 from attnscope.models.attentions import DotProduct, LearnedQuery
 from attnscope.recipes.kit.lab import Lab, leaves
 from attnscope.recipes.kit.sheet import Sheet
-from attnscope.recipes.running import run
 from attnscope.recipes.tutek import fig1, fig2, table1, table2, table6, units
 from attnscope.recipes.tutek.evaluation import LABELS, PRINTED, heading, held_out
 from attnscope.recipes.tutek.table1 import statistics_rows
@@ -28,6 +27,7 @@ from attnscope.recipes.tutek.units import (
     model_of,
     unit_of,
 )
+from attnscope.running.run import run
 from attnscope.runs.result import Matrix, Result
 from attnscope.training.engine.workers import Workers
 from attnscope.training.masked_lm import MaskedWords

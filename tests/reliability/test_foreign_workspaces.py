@@ -8,10 +8,10 @@ import shutil
 import pytest
 
 from attnscope.errors import AttnscopeError, UsageError, WorkspaceError
-from attnscope.recipes.running import draw, run
 from attnscope.report.folders import find_contents
 from attnscope.report.page import request_of
 from attnscope.report.payload import payload
+from attnscope.running.run import draw, run
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.workspace import read_results
 from attnscope.training.trained_unit import TrainedUnit, demo_folder

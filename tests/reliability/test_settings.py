@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from attnscope.errors import AttnscopeError, UsageError
-from attnscope.recipes.running import run
+from attnscope.running.run import run
 from attnscope.runs.spec import read_settings
 from attnscope.training.memory import demand_memory, memory_errors, size
 from attnscope.training.optimizer import Adagrad, Adam, ClippedAdam

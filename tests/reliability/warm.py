@@ -23,7 +23,7 @@ import torch._dynamo
 
 import attnscope.figures.charts
 import attnscope.recipes.snell.fig3  # noqa: F401
-from attnscope.recipes.running import run
+from attnscope.running.run import run
 from attnscope.training.loop import train_unit
 from attnscope.training.registry import read_unit
 

@@ -9,13 +9,13 @@ import torch
 import transformers
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
+from attnscope.audits import replaceable
+from attnscope.audits.running import audit
+from attnscope.audits.texts import Texts
 from attnscope.data.grammar import sentiment_corpus, translation_corpus
 from attnscope.data.tokenised import TokenisedBatch, Tokeniser
 from attnscope.errors import UsageError
 from attnscope.models.adapter import adapt
-from attnscope.recipes.audit import replaceable
-from attnscope.recipes.audit.running import audit
-from attnscope.recipes.audit.texts import Texts
 
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 TEXTS = [" ".join(text.tokens) for text in sentiment_corpus()["train"][:200]]

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 from attnscope.lazy import exports
 
 if TYPE_CHECKING:
-    from attnscope.recipes.audit.texts import Texts as Texts
-    from attnscope.recipes.cost.estimate import Estimate as Estimate, estimate as estimate
     from attnscope.recipes.kit.lab import Lab as Lab, Logged as Logged
     from attnscope.recipes.kit.settings import RecipeSettings as RecipeSettings
     from attnscope.recipes.recipe import Charts as Charts
@@ -16,7 +14,5 @@ if TYPE_CHECKING:
         entries as entries,
         find as find,
     )
-    from attnscope.recipes.running import Run as Run, draw as draw, run as run
-    from attnscope.recipes.settings_list import Setting as Setting, settings_of as settings_of
 else:
     __all__, __getattr__, __dir__ = exports(__name__)

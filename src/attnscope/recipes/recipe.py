@@ -87,5 +87,5 @@ def command_of(result: Result, module: RecipeModule | None) -> str:
     return " ".join(["attnscope run", argument_of(result.recipe), *settings, *options])
 
 
-# Variants that follow from the settings, as `attnscope.recipes.naming` makes them.
+# Variants that follow from the settings, as `attnscope.running.naming` makes them.
 _HASHED = re.compile(r"[0-9a-f]{6}|quick|quick-[0-9a-f]{6}")

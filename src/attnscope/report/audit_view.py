@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from attnscope.audits.claims import CLAIMS, FIGURES, decide, sentence
 from attnscope.errors import WorkspaceError
-from attnscope.recipes.audit.claims import CLAIMS, FIGURES, decide, sentence
 from attnscope.report.folders import FoundResult
 from attnscope.runs.atomic import read_json
 from attnscope.runs.result import Curve, Matrix, Result

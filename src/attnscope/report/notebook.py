@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from attnscope.recipes.running import Run
 from attnscope.report.page import html, request_of
 from attnscope.report.payload import payload
+from attnscope.running.run import Run
 from attnscope.runs.atomic import write_bytes
 from attnscope.training.trained_unit import TrainedUnit
 

@@ -16,8 +16,8 @@ import torch
 from attnscope.analysis.alignment_terms import QueriesAndKeys, Reads
 from attnscope.analysis.decomposition import Components, Decomposition, decompose
 from attnscope.analysis.term_shares import compute_term_shares, row_centred
+from attnscope.audits.subject import Subject
 from attnscope.models.trace import Trace
-from attnscope.recipes.audit.subject import Subject
 from attnscope.runs.result import Record
 
 OFTEN = 10

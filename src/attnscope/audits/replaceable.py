@@ -11,7 +11,7 @@ import torch
 
 from attnscope.analysis.adversary import Search, find_adversaries
 from attnscope.analysis.intervals import rate_interval
-from attnscope.recipes.audit.subject import Subject
+from attnscope.audits.subject import Subject
 from attnscope.runs.measurement import Label
 from attnscope.runs.result import Record
 

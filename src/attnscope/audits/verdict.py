@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from attnscope.audits.claims import FIGURES
 from attnscope.claims.pool import Decision
 from attnscope.claims.verdicts import plain_evidence
-from attnscope.recipes.audit.claims import FIGURES
 from attnscope.runs.result import Result
 
 

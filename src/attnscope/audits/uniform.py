@@ -8,10 +8,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnscope.analysis.agreement import attention_entropy
+from attnscope.audits.subject import Subject
 from attnscope.data.batch import Batch
 from attnscope.data.removal import word_positions
 from attnscope.models.trace import Site
-from attnscope.recipes.audit.subject import Subject
 from attnscope.runs.result import Matrix, Record
 
 

@@ -13,11 +13,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from attnscope.audits.subject import Subject
 from attnscope.data.batch import Batch
 from attnscope.data.randomness import counter_uniform
 from attnscope.data.removal import without, word_groups
 from attnscope.models.intervention import AttentionRule, Only, Permuted, Uniform
-from attnscope.recipes.audit.subject import Subject
 from attnscope.runs.result import Matrix, Record
 
 PerExample = Float[np.ndarray, " example"]

@@ -17,13 +17,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnscope.analysis.intervals import Interval, sentence_interval
+from attnscope.audits.texts import Texts
 from attnscope.data.batch import Batch
 from attnscope.data.removal import word_positions
 from attnscope.data.tokenised import TokenisedBatch
 from attnscope.errors import MissingCapability
 from attnscope.models.adapted import Adapted
 from attnscope.models.trace import Trace
-from attnscope.recipes.audit.texts import Texts
 from attnscope.runs.measurement import Label, Measurement, measured
 from attnscope.scores.attention import Attention
 from attnscope.scores.leave_one_out import LeaveOneOut

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from attnscope.recipes.audit.subject import Subject
+from attnscope.audits.subject import Subject
 from attnscope.scores.score import Score
 from attnscope.theory.ibm1 import IbmModel1
 from attnscope.theory.initial_derivative import PaddedPairs

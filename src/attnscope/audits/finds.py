@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from attnscope.analysis.faithfulness import Faithfulness, faithfulness, random_score
 from attnscope.analysis.intervals import sentence_ratio_interval
-from attnscope.recipes.audit.subject import Subject
+from attnscope.audits.subject import Subject
 from attnscope.runs.result import Record
 from attnscope.scores.score import Score
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import torch
 
+from attnscope.audits.datasets_folder import Columns, is_dataset, read_columns, splits_of
 from attnscope.data.folder import CorpusError, CorpusFolder
 from attnscope.data.known import VALIDATION, CorpusDefinition, definition, definitions, locate
 from attnscope.data.randomness import generator
 from attnscope.errors import UsageError, suggestion
-from attnscope.recipes.audit.datasets_folder import Columns, is_dataset, read_columns, splits_of
 
 Link = tuple[int, int]
 Pair = tuple[str, str]

@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from torch import nn
 
+from attnscope.audits.claims import LEAST
+from attnscope.audits.replaceable import SEARCHED, STEPS
+from attnscope.audits.subject import POSITIONS, Subject
+from attnscope.audits.texts import Texts
 from attnscope.data.tokenised import TokenisedBatch
 from attnscope.errors import UsageError
 from attnscope.models.adapted import Adapted
-from attnscope.recipes.audit.claims import LEAST
-from attnscope.recipes.audit.replaceable import SEARCHED, STEPS
-from attnscope.recipes.audit.subject import POSITIONS, Subject
-from attnscope.recipes.audit.texts import Texts
 
 _CHANCE_MARGIN = 0.05
 

@@ -13,11 +13,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnscope.analysis.agreement import top_share_agreement
+from attnscope.audits.agrees import per_example
+from attnscope.audits.subject import Subject
+from attnscope.audits.uniform import site_entropy
 from attnscope.data.batch import Batch
 from attnscope.models.adapted import Adapted
-from attnscope.recipes.audit.agrees import per_example
-from attnscope.recipes.audit.subject import Subject
-from attnscope.recipes.audit.uniform import site_entropy
 from attnscope.runs.result import Curve, Record
 
 SCORES = ("attention", "lexical_probe")

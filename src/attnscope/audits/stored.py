@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from attnscope.audits.datasets_folder import import_pyarrow
+from attnscope.audits.subject import Subject
 from attnscope.errors import UsageError, WorkspaceError, suggestion
-from attnscope.recipes.audit.datasets_folder import import_pyarrow
-from attnscope.recipes.audit.subject import Subject
 from attnscope.runs.atomic import read_json, write_bytes, write_json
 from attnscope.runs.tensors import load_arrays, save_arrays
 

@@ -15,10 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from attnscope.errors import UsageError, suggestion
-from attnscope.models.adapted import Adapted
-from attnscope.models.adapter import adapt
-from attnscope.recipes.audit import (
+from attnscope.audits import (
     agrees,
     finds,
     gold,
@@ -28,9 +25,9 @@ from attnscope.recipes.audit import (
     temporal,
     uniform,
 )
-from attnscope.recipes.audit.checkpoints import read_checkpoints
-from attnscope.recipes.audit.claims import QUESTIONS, decide, sentence
-from attnscope.recipes.audit.prepare import (
+from attnscope.audits.checkpoints import read_checkpoints
+from attnscope.audits.claims import QUESTIONS, decide, sentence
+from attnscope.audits.prepare import (
     config_of,
     device_of,
     identity_of,
@@ -38,10 +35,13 @@ from attnscope.recipes.audit.prepare import (
     subject_of,
     within,
 )
-from attnscope.recipes.audit.stored import save_scores
-from attnscope.recipes.audit.subject import Subject
-from attnscope.recipes.audit.texts import Texts, read_texts
-from attnscope.recipes.audit.verdict import Audit
+from attnscope.audits.stored import save_scores
+from attnscope.audits.subject import Subject
+from attnscope.audits.texts import Texts, read_texts
+from attnscope.audits.verdict import Audit
+from attnscope.errors import UsageError, suggestion
+from attnscope.models.adapted import Adapted
+from attnscope.models.adapter import adapt
 from attnscope.recipes.kit.duration import seconds_of
 from attnscope.runs.atomic import read_json, write_json
 from attnscope.runs.environment import environment
@@ -86,7 +86,7 @@ def audit(
         A module, an adapted model, the folder of a Hugging Face model, or a name on the hub.
     data
         A known corpus, a corpus folder, a Hugging Face `datasets` folder, a TSV or JSONL file; see
-        `attnscope.recipes.audit.texts.read_texts`.
+        `attnscope.audits.texts.read_texts`.
     tokenizer
         Where there is none next to the model.
     split

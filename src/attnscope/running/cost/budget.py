@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from attnscope.errors import UsageError
-from attnscope.recipes.cost.plan import planned_units
-from attnscope.recipes.cost.timing import Paces, kind_of, measure_paces, seconds_of_units
 from attnscope.recipes.kit.duration import about, seconds_of
 from attnscope.recipes.recipe import RecipeModule
-from attnscope.recipes.settings_list import Setting, settings_of
+from attnscope.running.cost.plan import planned_units
+from attnscope.running.cost.timing import Paces, kind_of, measure_paces, seconds_of_units
+from attnscope.running.settings_list import Setting, settings_of
 from attnscope.runs.spec import Settings, read_settings
 from attnscope.training.progress import Progress
 from attnscope.training.unit import Unit

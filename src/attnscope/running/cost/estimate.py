@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from attnscope.recipes.cost.plan import planned_units
-from attnscope.recipes.cost.timing import measure_paces, seconds_of_units
 from attnscope.recipes.kit.duration import about
 from attnscope.recipes.recipe import module_of
 from attnscope.recipes.registry import find
-from attnscope.recipes.running import choose_device, job_count, read_config
+from attnscope.running.cost.plan import planned_units
+from attnscope.running.cost.timing import measure_paces, seconds_of_units
+from attnscope.running.run import choose_device, job_count, read_config
 from attnscope.training.unit import Unit
 
 

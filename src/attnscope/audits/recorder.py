@@ -20,12 +20,12 @@ from torch import nn
 from attnscope.analysis.agreement import attention_entropy, top_share_agreement
 from attnscope.analysis.comparison import compare
 from attnscope.analysis.intervals import Interval, sentence_interval
+from attnscope.audits.subject import Subject
+from attnscope.audits.texts import Texts
 from attnscope.data.tokenised import TokenisedBatch
 from attnscope.errors import UsageError, WorkspaceError
 from attnscope.models.adapted import Adapted, Call
 from attnscope.models.adapter import adapt
-from attnscope.recipes.audit.subject import Subject
-from attnscope.recipes.audit.texts import Texts
 from attnscope.runs.result import Curve
 from attnscope.runs.tensors import load_arrays, save_arrays
 from attnscope.scores.score import Score, read_scores

@@ -17,9 +17,9 @@ from torch import Tensor
 from attnscope.analysis.alignment import link_tensor, links_of
 from attnscope.analysis.faithfulness import random_score
 from attnscope.analysis.rationales import average_precision, chance_average_precision
+from attnscope.audits.subject import Subject
 from attnscope.data.removal import word_groups
 from attnscope.data.tokenised import TokenisedBatch
-from attnscope.recipes.audit.subject import Subject
 from attnscope.runs.measurement import Label
 from attnscope.runs.result import Record
 from attnscope.scores.attention import Attention

@@ -13,8 +13,8 @@ from jaxtyping import Float
 from attnscope.analysis.agreement import expected_random_agreement, top_share_agreement
 from attnscope.analysis.comparison import Metric, common_mask, per_word
 from attnscope.analysis.kendall import kendall_tau_b
-from attnscope.recipes.audit.lexicon import NAME as IBM, ibm_scores
-from attnscope.recipes.audit.subject import Subject
+from attnscope.audits.lexicon import NAME as IBM, ibm_scores
+from attnscope.audits.subject import Subject
 from attnscope.runs.result import Record
 from attnscope.scores.score import Score
 

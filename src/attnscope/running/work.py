@@ -9,7 +9,7 @@ from typing import Literal
 
 from attnscope.errors import UsageError
 from attnscope.recipes.registry import add
-from attnscope.recipes.running import choose_device
+from attnscope.running.run import choose_device
 from attnscope.runs.queue import make_queue
 from attnscope.training.engine.crew import Crew, run_crew, worker_jobs
 

@@ -13,12 +13,12 @@ import torch
 
 from attnscope.errors import NotDrawn, UsageError, WorkspaceError
 from attnscope.figures.save import figures_available, save
-from attnscope.recipes.cost.budget import fit_budget
 from attnscope.recipes.kit.lab import Lab, Logged
-from attnscope.recipes.naming import demand_free, naming_of
-from attnscope.recipes.placing import Placement
 from attnscope.recipes.recipe import Charts, module_of, read_logged
 from attnscope.recipes.registry import Entry, find, find_known, measures_of
+from attnscope.running.cost.budget import fit_budget
+from attnscope.running.naming import demand_free, naming_of
+from attnscope.running.placing import Placement
 from attnscope.runs.environment import environment
 from attnscope.runs.files import refuse_links
 from attnscope.runs.measures import check_declared
@@ -106,7 +106,7 @@ def run(
         Modules or files of your own that define kinds, for other processes to import.
     budget
         Time to take, as in ``"10m"``: sizes that are not given are made smaller until the run fits
-        (`attnscope.recipes.cost.budget`); ``progress`` notes which.
+        (`attnscope.running.cost.budget`); ``progress`` notes which.
 
     Returns
     -------
