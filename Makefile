@@ -72,8 +72,8 @@ format: $(VENV)/.installed-dev
 
 attack: $(VENV)/.installed-dev
 	$(BIN)/python tests/reliability/attack.py --draws 10 --results 50000 --figures 500 --kills 1000 \
-	  --table .attack.json --page
-	@rm .attack.json
+	  --jobs $$(nproc) --table .attack.json --page
+	@rm .attack.*json
 
 benchmarks: $(VENV)/.installed-dev
 	@set -e; for script in benchmarks/*.py; do echo "$$script"; $(BIN)/python "$$script"; done

@@ -14,6 +14,9 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +143,17 @@ def attack_runs(folder: Path, count: int, table: Table) -> None:
         server.process.stdin.close()
 
 
+def attack(asked: argparse.Namespace, path: Path, process: int) -> None:
+    """Try the cases of one process; its table is written to a file."""
+    table = Table.read(path, process, asked.jobs)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        attack_files(folder, asked.draws, table)
+        for kind, count in zip(READERS, (asked.results, asked.figures), strict=True):
+            attack_results(folder, count, table, kind)
+        attack_runs(folder, asked.kills, table)
+
+
 def write_page(table: Table) -> None:
     """Put the table into the documentation, in the place of the one before."""
     text = _PAGE.read_text(encoding="utf8")
@@ -156,14 +170,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.add_argument(f"--{name}", type=int, default=0)
     parser.add_argument("--table", type=Path, help="where the table is kept, to go on with it")
     parser.add_argument("--page", action="store_true", help="write docs/reliability.md")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes")
     asked = parser.parse_args(arguments)
-    table = Table.read(asked.table) if asked.table else Table()
+    table = Table()
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        attack_files(folder, asked.draws, table)
-        for kind, count in zip(READERS, (asked.results, asked.figures), strict=True):
-            attack_results(folder, count, table, kind)
-        attack_runs(folder, asked.kills, table)
+        path = asked.table or Path(place) / "table.json"
+        paths = [path.with_suffix(f".{number}.json") for number in range(asked.jobs)]
+        with ProcessPoolExecutor(asked.jobs, get_context("spawn")) as pool:
+            list(pool.map(partial(attack, asked), paths, range(asked.jobs)))
+        for path in paths:
+            table.include(Table.read(path))
     print("\n".join([*table.lines(), *table.failures[:40]]))
     if asked.page:
         write_page(table)

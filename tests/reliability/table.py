@@ -25,28 +25,39 @@ _PRINTED_EVERY = 250  # cases
 
 @dataclass
 class Table:
-    """The outcomes of each kind of case, and the cases that ended in a defect."""
+    """The outcomes of each kind of case, and the cases that ended in a defect.
+
+    One of several processes tries every ``processes``-th case, from the ``process``-th on.
+    """
 
     path: Path | None = None
+    process: int = 0
+    processes: int = 1
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     tried: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
 
     @classmethod
-    def read(cls, path: Path) -> Table:
+    def read(cls, path: Path, process: int = 0, processes: int = 1) -> Table:
         """Read a table to go on with, or return an empty one."""
         if not path.exists():
-            return cls(path)
+            return cls(path, process, processes)
         kept = json.loads(path.read_text())
         counts = {kind: Counter(outcomes) for kind, outcomes in kept["counts"].items()}
-        return cls(path, counts, Counter(kept["tried"]), kept["failures"])
+        return cls(path, process, processes, counts, Counter(kept["tried"]), kept["failures"])
+
+    def include(self, other: Table) -> None:
+        """Add the outcomes of another process."""
+        for kind, outcomes in other.counts.items():
+            self.counts.setdefault(kind, Counter()).update(outcomes)
+        self.failures += other.failures
 
     def left(self, part: str, count: int) -> Iterator[int]:
         """Yield the numbers of the cases of a part that are still to be tried."""
         try:
-            for number in range(self.tried[part], count):
+            for number in range(self.process, count, self.processes)[self.tried[part] :]:
                 yield number
-                self.tried[part] = number + 1
+                self.tried[part] += 1
                 if self.tried[part] % _PRINTED_EVERY == 0:
                     self.save()
                     print("\n".join(self.lines()), flush=True)
