@@ -143,6 +143,6 @@ def test_the_repository_says_what_its_results_say(tmp_path: Path) -> None:
     write_reproduction(copy / "results", copy / "docs" / "reproduction.md")
     made = [path.relative_to(copy) for path in (copy / "docs").rglob("*.md")]
     made += [path.relative_to(copy) for path in (copy / "results").rglob("*.csv")]
-    assert len(made) == 10  # a page and a table of numbers for each paper, and one of each for all
+    assert len(made) == 14  # a page and two tables for each paper, one of each for all
     for name in (*made, Path("results/claims.json")):
         assert (copy / name).read_text() == (ROOT / name).read_text(), name

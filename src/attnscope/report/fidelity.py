@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from statistics import fmean
 
 from attnscope.claims.fidelity import (
     OWN,
@@ -15,10 +16,13 @@ from attnscope.claims.fidelity import (
     sentence,
 )
 from attnscope.claims.papers import PAPERS
+from attnscope.claims.printed_cells import query
+from attnscope.claims.symbols import in_letters, in_words
 from attnscope.claims.wording import number, ranged
+from attnscope.runs.measures import Measures
 
 _CORPORA = {OWN: "own corpora", PART: "a part of the corpus", STAND_IN: "a stand-in"}
-_FARTHEST = 10
+_FARTHEST = 5
 
 
 def introduction(cells: Sequence[ComparedCell]) -> Iterator[str]:
@@ -56,6 +60,49 @@ def by_table(cells: Sequence[ComparedCell]) -> Iterator[str]:
     yield ""
 
 
+def by_metric(cells: Sequence[ComparedCell], measures: Measures) -> Iterator[str]:
+    """Yield printed and measured means by metric, or by data set where there is one metric.
+
+    Both are in the unit of the measurement: a loss is printed as a negative change in one paper.
+    """
+    found = [cell for cell in cells if cell.measured is not None and not cell.statistic]
+    if not found:
+        return
+    groups = _groups(found, lambda cell: in_words(_measured_name(cell), measures))
+    of = "mean of the cells"
+    if len(groups) == 1:
+        of = next(iter(groups))
+        groups = _groups(found, lambda cell: cell.row.dataset or "–")
+    yield _row(of, "cells", "printed", "measured", "apart by", "within tolerance")
+    yield "|---|---|---|---|---|---|"
+    for name, own in groups.items():
+        measured = [cell.measured.value / _factor(cell) for cell in own if cell.measured]
+        printed = [cell.row.value / _factor(cell) for cell in own]
+        apart = [abs(cell.off / _factor(cell)) for cell in own]
+        means = (number(float(fmean(column))) for column in (printed, measured, apart))
+        yield _row(name, str(len(own)), *means, str(Tally.of(own).within))
+    yield ""
+
+
+def _groups(
+    cells: Sequence[ComparedCell], key: Callable[[ComparedCell], str]
+) -> dict[str, list[ComparedCell]]:
+    groups: dict[str, list[ComparedCell]] = {}
+    for cell in cells:
+        groups.setdefault(key(cell), []).append(cell)
+    return groups
+
+
+def _factor(cell: ComparedCell) -> float:
+    asked = query(cell.paper, cell.row)
+    return 1.0 if asked is None else asked.factor
+
+
+def _measured_name(cell: ComparedCell) -> str:
+    asked = query(cell.paper, cell.row)
+    return cell.row.metric if asked is None else asked.name
+
+
 def farthest_cells(cells: Sequence[ComparedCell]) -> Iterator[str]:
     """Yield the cells that are off by most, each with the reason as far as it is known."""
     found = farthest(cells, _FARTHEST)
@@ -67,7 +114,7 @@ def farthest_cells(cells: Sequence[ComparedCell]) -> Iterator[str]:
     for cell in found:
         assert cell.measured is not None
         variant = ", ".join(f"{key}={value}" for key, value in cell.row.variant)
-        of = " ".join(filter(None, (cell.row.metric, cell.row.dataset, variant)))
+        of = " ".join(filter(None, (in_letters(cell.row.metric), cell.row.dataset, variant)))
         parts = (cell.row.table, of, number(cell.row.value), ranged(cell.measured))
         yield _row(*parts, cell.corpus, reason(cell))
     yield ""
@@ -85,5 +132,6 @@ def _line(label: str, cells: Sequence[ComparedCell]) -> str:
 
 
 def _row(*cells: str) -> str:
-    """Return a line of a table; a bar inside a cell would end it."""
-    return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
+    """Return a line of a table; a bar inside a cell would end it, a star start emphasis."""
+    escaped = (cell.replace("|", "&#124;").replace("*", "\\*") for cell in cells)
+    return f"| {' | '.join(escaped)} |"
