@@ -15,6 +15,7 @@ from attnscope.analysis import intervals
 from attnscope.analysis.intervals import (
     Interval,
     crossed_interval,
+    grid_interval,
     independent_difference_interval,
     interval_difference,
     mean_interval,
@@ -110,6 +111,75 @@ def test_an_interval_over_seeds_and_sentences_covers_the_truth_in_95_percent(see
         found = crossed_interval(values + c * stream.normal(size=(seeds, 40)), rng=stream)
         covered += found.low <= 0 <= found.high
     assert 0.93 <= covered / trials <= 0.97
+
+
+# Noise of references, uniform runs, sentences, their three interactions, and the rest.
+OF_RUNS = {
+    "references": (1, 0, 0, 0, 0, 0, 1),
+    "runs": (1, 1, 0, 0, 0, 0, 0.1),
+    "interactions": (0, 0, 0, 1, 1, 1, 1),
+    "all": (0.5, 1, 3, 0.5, 2, 2, 1),
+}
+
+
+@pytest.mark.parametrize("noise", OF_RUNS)
+def test_an_interval_over_two_kinds_of_runs_covers_the_truth_in_95_percent(noise):
+    stream = rng()
+    shapes = [(6, 1, 1), (1, 5, 1), (1, 1, 40), (6, 5, 1), (6, 1, 40), (1, 5, 40), (6, 5, 40)]
+    trials, covered = 800, 0
+    for _ in range(trials):
+        parts = zip(OF_RUNS[noise], shapes, strict=True)
+        values = sum(size * stream.normal(size=shape) for size, shape in parts)
+        found = grid_interval(values, rng=stream)
+        covered += found.low <= 0 <= found.high
+    assert 0.93 <= covered / trials <= 0.98
+
+
+def test_the_variance_over_two_kinds_of_runs_is_that_of_the_mean_squares():
+    """Mean squares by a regression on indicators, factor by factor (Searle's table)."""
+    shape = (4, 3, 7)
+    values = rng().normal(size=shape).cumsum(0).cumsum(1)
+    cells = np.indices(shape).reshape(3, -1)
+    fitted: dict[tuple[int, ...], tuple[float, int]] = {}
+
+    def explained(subset: tuple[int, ...]) -> tuple[float, int]:
+        groups = np.unique(cells[list(subset)], axis=1, return_inverse=True)[1].ravel()
+        design = np.eye(groups.max() + 1)[groups]
+        flat = values.ravel() - values.mean()
+        fit = design @ np.linalg.lstsq(design, flat, rcond=None)[0]
+        inside = [part for part in fitted if set(part) < set(subset)]
+        square = float(fit @ fit) - sum(fitted[part][0] for part in inside)
+        freedom = math.prod(shape[axis] - 1 for axis in subset)
+        fitted[subset] = square, freedom
+        return square / freedom / values.size, freedom
+
+    a, b, s, ab, as_, bs, abs_ = (
+        explained(subset) for subset in ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2))
+    )
+    left = as_[0] + bs[0] - abs_[0]
+    parts = [(a[0], 3), (max(b[0] - ab[0], 0), 2), (max(s[0] - left, 0), 6)]
+    total = sum(part for part, _ in parts)
+    freedom = total**2 / sum(part**2 / degrees for part, degrees in parts)
+    together = stats.t.ppf(0.975, freedom) * math.sqrt(total)
+    apart = math.sqrt(sum(stats.t.ppf(0.975, degrees) ** 2 * part for part, degrees in parts))
+    found = grid_interval(values, rng=rng())
+    assert found.value == pytest.approx(values.mean())
+    assert found.high - found.value == pytest.approx((together + apart) / 2)
+    assert found.values == pytest.approx(
+        [values[0, 0].mean(), values[1, 1].mean(), values[2, 2].mean(), values[3, 0].mean()]
+    )
+
+
+def test_a_ratio_over_two_kinds_of_runs_is_that_of_the_means():
+    values, below = rng().uniform(1, 2, (3, 2, 9, 4)), rng().uniform(1, 2, (9, 1))
+    values[0, 1, 3:5] = math.nan
+    defined = ~np.isnan(values)
+    found = grid_interval(values, below, rng=rng())
+    expected = np.nansum(values) / np.where(defined, below, 0).sum()
+    assert found.value == pytest.approx(expected)
+    plain = grid_interval(values, rng=rng())
+    doubled = grid_interval(values, 2.0, rng=rng())
+    assert (doubled.low, doubled.high) == pytest.approx((plain.low / 2, plain.high / 2))
 
 
 @pytest.mark.parametrize("seeds", [3, 5, 10, 20])

@@ -16,10 +16,13 @@ from scipy.stats import kendalltau
 from attnscope.data.corpus import Corpus
 from attnscope.data.text import LabelledText, ParallelText
 from attnscope.recipes.kit.corpora import is_classification
-from attnscope.recipes.snell.agreement import CODE, TEXT, AgreementTable, sheet_of
+from attnscope.recipes.snell.agreement import CODE, CODE_BLEU, TEXT, AgreementTable, sheet_of
 from attnscope.recipes.snell.table5 import agreements, contextual, curves, seed_pairs
 from attnscope.recipes.snell.units import SnellUnits, TextConfig, open_corpus, units_of
 from attnscope.runs.result import Curve, Measurement, select
+from attnscope.scores.lexical_probe import LexicalProbe
+from attnscope.scores.saliency import Saliency
+from attnscope.scores.score import read_score
 from attnscope.training.bleu import Bleu
 from attnscope.training.loop import train_unit
 from attnscope.training.optimizer import Adam
@@ -29,8 +32,8 @@ from cases import for_each
 
 TINY = TextConfig(
     corpus=("grammar-sentiment", "grammar-translation"),
-    seeds=2,
-    translation_seeds=2,
+    seeds=3,
+    translation_seeds=1,
     embedding=8,
     hidden=8,
     steps=24,
@@ -38,7 +41,7 @@ TINY = TextConfig(
     translation_hidden=8,
     translation_steps=24,
     translation_batch=8,
-    examples=13,
+    examples=7,
     proxy_dimension=4,
     proxy_epochs=1,
     proxy_translation_epochs=1,
@@ -49,6 +52,8 @@ WAYS = ("text", "code")
 SHORT = Bleu(width=1, limit=12)
 PAIRS = ("alpha,beta_uf", "beta_uf,beta_px", "delta,beta_uf", "alpha,beta")
 
+# One number for each output word, by step.
+Curves = dict[int, list[float]]
 # One array of scores for each output word, over the real input positions.
 Words = list[np.ndarray]
 
@@ -73,10 +78,8 @@ def trained(source: Corpus, workspace: Path) -> SnellUnits:
         return TrainedUnit(unit, train_unit(unit, workspace))
 
     plan = units_of(TINY, source)
-    others = [train(unit) for unit in plan.pop("comparisons")]
-    return SnellUnits(
-        source, comparisons=others, **{part: train(unit) for part, unit in plan.items()}
-    )
+    others = {part: [*map(train, plan.pop(part))] for part in ("comparisons", "uniforms")}
+    return SnellUnits(source, **others, **{part: train(unit) for part, unit in plan.items()})
 
 
 @pytest.fixture(scope="module")
@@ -131,8 +134,12 @@ def mean(values: Iterable[float]) -> float:
     return sum(defined) / len(defined)
 
 
+def by_word(u: Words, v: Words, metric: str) -> list[float]:
+    return [METRICS[metric](a, b) for a, b in zip(u, v, strict=True)]
+
+
 def agreement(u: Words, v: Words, metric: str) -> float:
-    return mean(METRICS[metric](a, b) for a, b in zip(u, v, strict=True))
+    return mean(by_word(u, v, metric))
 
 
 class Plain:
@@ -141,28 +148,52 @@ class Plain:
     def __init__(self, runs: SnellUnits, split: str, way: str) -> None:
         self.runs, self.split, self.way = runs, split, way
         self.reference = runs.reference
+        self.attending = [runs.reference, *runs.comparisons]
+        # Two runs of a kind are too few to be crossed: the first alone is measured.
+        self.references = self.attending if len(self.attending) > 2 else self.attending[:1]
+        self.uniforms = runs.uniforms if len(runs.uniforms) > 2 else runs.uniforms[:1]
         self.batch = runs.reference.examples_of(split)
         self.lengths = [
             (n, int(self.batch.input_lengths[n]), int(self.batch.target_lengths[n]))
             for n in range(len(self.batch))
         ]
         # Several tests ask for the same.
-        self.words, self.curve = cache(self._words), cache(self._curve)
+        self.words, self.curves = cache(self._words), cache(self._curves)
 
     def _words(self, unit: TrainedUnit, name: str, step: int | str) -> Words:
-        values = unit.stored(name, step, self.split).values.double().numpy()
+        stored = unit.unit.training
+        rules = stored.final_scores if isinstance(step, str) else stored.scores
+        if name in [rule.name for rule in rules]:
+            values = unit.stored(name, step, self.split).values
+        else:
+            values = read_score(RULES[name], self.model(unit, step), self.batch).values
+        values = values.double().numpy()
         return [values[n, t, :inp] for n, inp, out in self.lengths for t in range(out)]
 
-    def trained(self, unit: TrainedUnit) -> int:
-        """The text's model is the last one, the code's that of the highest accuracy."""
-        rows = [(row["accuracy"], row["step"]) for row in unit.log]
-        if self.way == "text":
-            return rows[-1][1]
-        return next(step for accuracy, step in rows if accuracy == max(rows)[0])
+    def model(self, unit: TrainedUnit, step: int | str) -> Any:
+        return unit.model if step in ("last", steps_of(unit)[-1]) else unit.best_model
 
-    @cached_property
-    def alpha(self) -> Words:
-        return self.words(self.reference, "attention", self.trained(self.reference))
+    def performances(self, unit: TrainedUnit, performance: str) -> dict[int, float]:
+        column = performance if self.split == "val" else f"train.{performance}"
+        return {row["step"]: row[column] for row in unit.log}
+
+    def trained(self, unit: TrainedUnit, performance: str = "accuracy") -> int:
+        """The text's model is the last one, the code's that of the table's best performance."""
+        reached = self.performances(unit, performance)
+        return steps_of(unit)[-1] if self.way == "text" else highest(reached)[0]
+
+    def kept(self, unit: TrainedUnit, performance: str = "accuracy") -> str:
+        """Weights are kept of the last step and of the best one by validation accuracy."""
+        last = steps_of(unit)[-1]
+        best = highest({row["step"]: row["accuracy"] for row in unit.log})[0]
+        reached = self.performances(unit, performance)
+        wanted = self.trained(unit, performance)
+        if self.way == "text" or (wanted == last and last != best):
+            return "last"
+        return "best" if wanted == best or reached[best] > reached[last] else "last"
+
+    def alpha(self, unit: TrainedUnit, performance: str = "accuracy") -> Words:
+        return self.words(unit, "attention", self.trained(unit, performance))
 
     @cached_property
     def proxy(self) -> Words:
@@ -178,34 +209,55 @@ class Plain:
             for t in range(out)
         ]
 
-    def _curve(self, pair: str, metric: str) -> dict[int, float]:
-        uniform = self.runs.uniform
-        if pair == "alpha,beta":
-            unit = self.reference if self.way == "text" else self.runs.comparisons[0]
-            steps = [self.trained(unit)] if self.way == "text" else steps_of(unit)
-            return {
-                step: agreement(self.alpha, self.words(unit, "lexical_probe", step), metric)
-                for step in steps
-            }
-        which = "last" if self.way == "text" else "best"
-        delta = self.words(self.reference, "saliency", which)
-        if pair == "alpha,delta":
-            return {self.trained(self.reference): agreement(self.alpha, delta, metric)}
-        alpha, proxy, found = self.alpha, self.proxy, {}
-        for step in steps_of(uniform):
-            beta = self.words(uniform, "lexical_probe", step)
-            u, v = {
-                "alpha,beta_uf": (alpha, beta),
-                "delta,beta_uf": (delta, beta),
+    def _curves(self, pair: str, metric: str, performance: str = "accuracy") -> list[Curves]:
+        """Return the words of every pair of runs: each that attends with each that does not."""
+        found = []
+        if pair == "beta_uf,beta_px":
+            for uniform in self.uniforms:
+                betas = {step: self.probe(uniform, step) for step in steps_of(uniform)}
                 # The code has these two the other way round.
-                "beta_uf,beta_px": (beta, proxy) if self.way == "text" else (proxy, beta),
-            }[pair]
-            found[step] = agreement(u, v, metric)
+                swapped = self.way == "code"
+                found.append(
+                    {
+                        step: by_word(*((self.proxy, b) if swapped else (b, self.proxy)), metric)
+                        for step, b in betas.items()
+                    }
+                )
+            return found
+        for run in self.references:
+            alpha = self.alpha(run, performance)
+            delta = self.words(run, "saliency", self.kept(run, performance))
+            if pair == "alpha,delta":
+                found.append({self.trained(run, performance): by_word(alpha, delta, metric)})
+            elif pair == "alpha,beta" and self.way == "text":
+                last = self.trained(run)
+                found.append({last: by_word(alpha, self.probe(run, last), metric)})
+            elif pair == "alpha,beta":
+                first = self.runs.comparisons[0]
+                other = self.reference if run is first else first
+                found.append(self.with_probe(alpha, other, metric))
+            else:
+                u = alpha if pair == "alpha,beta_uf" else delta
+                found += [self.with_probe(u, each, metric) for each in self.uniforms]
         return found
+
+    def probe(self, unit: TrainedUnit, step: int) -> Words:
+        return self.words(unit, "lexical_probe", step)
+
+    def with_probe(self, u: Words, unit: TrainedUnit, metric: str) -> Curves:
+        return {step: by_word(u, self.probe(unit, step), metric) for step in steps_of(unit)}
+
+    def level(self, pair: str, metric: str, performance: str = "accuracy") -> float:
+        """Return the mean over the words of all pairs of runs, each where it is highest."""
+        taken = [curve[top(curve)] for curve in self.curves(pair, metric, performance)]
+        return mean(value for values in taken for value in values)
 
     def chance(self) -> list[float]:
         """⌈0.05 L⌉ / L at every output word."""
         return [math.ceil(0.05 * inp) / inp for _, inp, out in self.lengths for _ in range(out)]
+
+
+RULES = {"saliency": Saliency(), "lexical_probe": LexicalProbe()}
 
 
 def steps_of(unit: TrainedUnit) -> list[int]:
@@ -215,6 +267,10 @@ def steps_of(unit: TrainedUnit) -> list[int]:
 def highest(curve: dict[int, float]) -> tuple[int, float]:
     best = max(curve.values())
     return next((step, value) for step, value in curve.items() if value == best)
+
+
+def top(curve: Curves) -> int:
+    return highest({step: mean(values) for step, values in curve.items()})[0]
 
 
 def only(rows: Sequence[Measurement], name: str, **axes: Any) -> Measurement:
@@ -246,7 +302,8 @@ def test_the_tiny_runs_tell_the_ways_apart(cases: dict[tuple[str, ...], Case]) -
         a.trained(a.reference) != b.trained(b.reference) for a, b in zip(text, code, strict=True)
     )
     for pair in PAIRS:
-        assert [a.curve(pair, "top5pct") for a in text] != [b.curve(pair, "top5pct") for b in code]
+        ways = [[each.curves(pair, "top5pct") for each in plain] for plain in (text, code)]
+        assert ways[0] != ways[1]
 
 
 @for_each("metric", ["top5pct", "kendall_tau"])
@@ -257,9 +314,8 @@ def test_every_agreement_is_the_mean_over_output_words_at_the_best_checkpoint(
     plain, rows = cases[key]
     for pair in (*PAIRS, "alpha,delta"):
         row = only(rows, NAMES[metric].format(pair), way=plain.way)
-        step, value = highest(plain.curve(pair, metric))
-        assert row.value == near(100 * value)
-        assert row.found["at"] == step
+        assert row.value == near(100 * plain.level(pair, metric))
+        assert row.found["at"] == top(plain.curves(pair, metric)[0])
         assert row.split == plain.split
         assert row.low is not None
         assert row.high is not None
@@ -275,33 +331,39 @@ def test_excess_and_ratio_are_over_the_closed_form_of_chance(
     chance = mean(plain.chance())
     assert only(rows, "A_random", way=plain.way).value == near(100 * chance)
     for pair in PAIRS:
-        _, value = highest(plain.curve(pair, "top5pct"))
+        value = plain.level(pair, "top5pct")
         excess, ratio = (only(rows, f"{n}({pair})", way=plain.way) for n in ("excess", "ratio"))
         assert excess.value == near(100 * (value - chance))
         assert ratio.value == near(value / chance)
 
 
-def hats(plain: Plain, metric: str) -> dict[int, list[float]]:
-    """𝒜(α, α̂_r(τ)) of every comparison run r at every step τ."""
-    others, alpha = plain.runs.comparisons, plain.alpha
-    return {
-        step: [agreement(alpha, plain.words(o, "attention", step), metric) for o in others]
-        for step in steps_of(others[0])
-    }
+def compared_runs(plain: Plain) -> list[TrainedUnit]:
+    """Runs that have a reference other than themselves."""
+    return [run for run in plain.attending if plain.references != [run]]
+
+
+def hats(plain: Plain, metric: str, performance: str = "accuracy") -> dict[int, list[float]]:
+    """𝒜(α, α̂_r(τ)) of every run r at every step τ, the mean over all other references' α."""
+    found: dict[int, list[float]] = {}
+    for step in steps_of(plain.reference):
+        found[step] = []
+        for run in compared_runs(plain):
+            own = plain.words(run, "attention", step)
+            others = [plain.alpha(one, performance) for one in plain.references if one is not run]
+            found[step].append(mean(agreement(alpha, own, metric) for alpha in others))
+    return found
 
 
 def performances(plain: Plain, performance: str) -> tuple[dict[int, float], float]:
-    """The comparison runs' mean performance at every step, and the reference's own."""
-    column = performance if plain.split == "val" else f"train.{performance}"
+    """The runs' mean performance at every step, and the references' where they are trained."""
     scale = 100 if performance == "accuracy" else 1
-
-    def logged(unit: TrainedUnit, step: int) -> float:
-        (row,) = (row for row in unit.log if row["step"] == step)
-        return scale * row[column]
-
-    others = plain.runs.comparisons
-    reached = {step: mean(logged(o, step) for o in others) for step in steps_of(others[0])}
-    return reached, logged(plain.reference, plain.trained(plain.reference))
+    logged = {run: plain.performances(run, performance) for run in plain.attending}
+    reached = {
+        step: scale * mean(logged[run][step] for run in compared_runs(plain))
+        for step in steps_of(plain.reference)
+    }
+    stars = [logged[run][plain.trained(run, performance)] for run in plain.references]
+    return reached, scale * mean(stars)
 
 
 @for_each("metric", ["top5pct", "kendall_tau"])
@@ -310,19 +372,20 @@ def test_xi_is_the_performance_where_the_averaged_agreement_first_exceeds(
     cases: Cases, key: tuple[str, ...], metric: str
 ) -> None:
     plain, rows = cases[key]
-    averaged = {step: mean(values) for step, values in hats(plain, metric).items()}
     kinds = ("accuracy",) if is_classification(plain.runs.source) else ("accuracy", "bleu")
     for performance in kinds:
+        hat = hats(plain, metric, performance)
+        averaged = {step: mean(values) for step, values in hat.items()}
         reached, star = performances(plain, performance)
         axes = {"way": plain.way, "agreement": metric, "performance": performance}
         assert only(rows, "xi_star", **axes).value == near(star)
         for pair in PAIRS:
-            _, level = highest(plain.curve(pair, metric))
+            level = plain.level(pair, metric, performance)
             above = [step for step in sorted(averaged) if averaged[step] > level]
             row = only(rows, f"xi({pair})", **axes)
             assert row.value == near(reached[above[0]] if above else star)
             assert row.found["tau0"] == (above[0] if above else "never exceeded")
-            assert row.seeds == tuple(o.unit.seed for o in plain.runs.comparisons)
+            assert row.seeds == tuple(run.unit.seed for run in compared_runs(plain))
 
 
 def test_some_xi_is_found_and_some_is_never_exceeded(
@@ -360,13 +423,49 @@ def test_the_attentions_of_all_pairs_of_seeds_are_compared_above_chance(
     cases: Cases, key: tuple[str, ...]
 ) -> None:
     plain, rows = cases[key]
-    units = [plain.reference, *plain.runs.comparisons]
-    scores = [plain.words(unit, "attention", plain.trained(unit)) for unit in units]
+    units = plain.attending
+    scores = [plain.alpha(unit) for unit in units]
     values = [agreement(u, v, "top5pct") for u, v in combinations(scores, 2)]
     row = only(rows, "excess(alpha_i,alpha_j)", way=plain.way)
     assert row.found["pairs"] == len(values)
     assert row.value == near(100 * (mean(values) - mean(plain.chance())))
     assert row.seeds == tuple(unit.unit.seed for unit in units)
+
+
+def test_the_codes_checkpoint_is_that_of_the_tables_own_performance(
+    corpora: dict[str, SnellUnits],
+) -> None:
+    runs = corpora["grammar-translation"]
+    for split in SPLITS:
+        plain = Plain(runs, split, "code")
+        rows = agreements(AgreementTable(runs, split), CODE_BLEU, "top5pct")
+        for pair in PAIRS:
+            row = only(rows, f"A({pair})", way="code-bleu")
+            assert row.value == near(100 * plain.level(pair, "top5pct", "bleu"))
+
+
+def test_of_a_checkpoint_that_is_not_kept_the_better_of_the_kept_ones_is_taken() -> None:
+    log = [
+        {"step": 0, "accuracy": 0.1, "bleu": 1.0},
+        {"step": 1, "accuracy": 0.9, "bleu": 3.0},
+        {"step": 2, "accuracy": 0.5, "bleu": 9.0},
+        {"step": 3, "accuracy": 0.6, "bleu": 5.0},
+    ]
+    unit = FakeUnit(log, best_step=1)
+    assert (CODE.step(unit), CODE.weights(unit)) == (1, "best")
+    assert (CODE_BLEU.step(unit), CODE_BLEU.weights(unit)) == (2, "last")
+    assert (TEXT.step(unit), TEXT.weights(unit)) == (3, "last")
+
+
+class FakeUnit(TrainedUnit):
+    """A log alone."""
+
+    def __init__(self, log: list[dict[str, Any]], best_step: int) -> None:
+        self.log, self._best = log, best_step
+
+    @property
+    def best_step(self) -> int:
+        return self._best
 
 
 # Figure 2 and the curves through training: the validation part alone.
@@ -392,14 +491,17 @@ def test_figure_2_shows_agreement_and_performance_of_the_comparison_runs(
 @on_validation
 def test_curves_go_through_every_checkpoint(cases: Cases, key: tuple[str, ...]) -> None:
     plain, rows = cases[key]
-    for step, value in plain.curve("alpha,beta_uf", "top5pct").items():
+    uniform = plain.curves("alpha,beta_uf", "top5pct")
+    for step in steps_of(plain.reference):
         row = only(rows, "curve(alpha,beta_uf)", way=plain.way, step=step)
-        assert row.value == near(100 * value)
+        assert row.value == near(100 * mean(value for curve in uniform for value in curve[step]))
     for name, score in (("beta", "lexical_probe"), ("alpha", "attention")):
         for step in steps_of(plain.reference):
             later = plain.words(plain.reference, score, step)
             row = only(rows, f"curve(alpha,{name})", way=plain.way, step=step)
-            assert row.value == near(100 * agreement(plain.alpha, later, "top5pct"))
+            assert row.value == near(
+                100 * agreement(plain.alpha(plain.reference), later, "top5pct")
+            )
 
 
 @on_validation
@@ -420,10 +522,10 @@ def test_inflation_is_what_choosing_on_the_other_half_of_sentences_loses(
 ) -> None:
     plain, rows = cases[key]
     sentences = [n for n, _, out in plain.lengths for _ in range(out)]
-    alpha, values = plain.alpha, {}
-    for step in steps_of(plain.runs.uniform):
-        beta = plain.words(plain.runs.uniform, "lexical_probe", step)
-        values[step] = [top_share(u, v) for u, v in zip(alpha, beta, strict=True)]
+    values: Curves = {}
+    for step in steps_of(plain.reference):
+        found = [curve[step] for curve in plain.curves("alpha,beta_uf", "top5pct")]
+        values[step] = [mean(pairs) for pairs in zip(*found, strict=True)]
 
     def half(step: int, parity: int) -> float:
         pairs = zip(values[step], sentences, strict=True)

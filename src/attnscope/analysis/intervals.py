@@ -184,20 +184,66 @@ def crossed_interval(
     .. [1] F. E. Satterthwaite. "An Approximate Distribution of Estimates of Variance Components."
        Biometrics Bulletin 2(6), 1946.
     """
-    sums, counts = _sums_and_counts(values)
-    n = sums.shape[1]
-    if min(sums.shape) < 2:
+    return grid_interval(np.asarray(values)[:, None], rng=rng, resamples=resamples)
+
+
+def grid_interval(
+    values: ArrayLike,
+    below: ArrayLike = 1.0,
+    *,
+    rng: np.random.Generator,
+    resamples: int = RESAMPLES,
+) -> Interval:
+    """Return the mean over two kinds of runs, each with each, and over sentences.
+
+    The variance of the mean is the sum of those between the runs of either kind and between
+    sentences, less what these contain of each other (three-way analysis of variance [1]_); degrees
+    of freedom are as in `crossed_interval`.
+
+    Parameters
+    ----------
+    values
+        Numbers of shape [first, second, sentences] or [first, second, sentences, out]; NaN where a
+        number is undefined.
+    below
+        Numbers whose mean the values' mean is divided by, such as one a sentence, [sentences, 1].
+    rng, resamples
+        With one run of each kind the interval is the bootstrap over sentences.
+
+    Returns
+    -------
+    Interval
+        ``n`` is the number of sentences with a defined value. ``values`` are those of one pair for
+        every run of the kind that has more, with a run of its own of the other as far as they go:
+        a paper that prints one pair of runs is compared with them.
+
+    References
+    ----------
+    .. [1] S. R. Searle, G. Casella, C. E. McCulloch. "Variance Components." 1992, chapter 5.
+    """
+    table = np.asarray(values, np.float64)
+    table = table.reshape(*table.shape[:3], -1)
+    sums = np.nansum(table, 3)
+    counts = np.where(np.isnan(table), 0.0, np.asarray(below, np.float64)).sum(3)
+    used = counts.any((0, 1))
+    sums, counts = sums[..., used], counts[..., used]
+    n = sums.shape[2]
+    if sums.shape[:2] == (1, 1) or n < 2:
         return replace(_ratio_of_sums(sums.ravel(), counts.ravel(), rng, resamples), n=n)
     value = sums.sum() / counts.sum()
-    effects = (sums - value * counts) / counts.mean()  # of each seed and sentence on the ratio
-    seeds, sentences = effects.mean(1), effects.mean(0)
-    rest = effects - seeds[:, None] - sentences + effects.mean()
-    left = np.square(rest).sum() / (len(seeds) - 1) / (n - 1) / effects.size
+    effects = (sums - value * counts) / counts.mean()  # of each run and sentence on the ratio
+    between = {axes: _mean_square(effects, axes) for axes in _SUBSETS}
+    first, second, sentence = (0,), (1,), (2,)
+    left = between[0, 2] + between[1, 2] - between[0, 1, 2]
     parts = [
-        (_variance_of_mean(seeds), len(seeds) - 1),
-        (max(_variance_of_mean(sentences) - left, 0.0), n - 1),
+        (between[first], len(effects) - 1),
+        (max(between[second] - between[0, 1], 0.0), effects.shape[1] - 1),
+        (max(between[sentence] - left, 0.0), n - 1),
     ]
-    return replace(_crossed(float(value), parts, n), values=_ratios(sums.sum(1), counts.sum(1)))
+    pairs = [(i % len(sums), i % sums.shape[1]) for i in range(max(sums.shape[:2]))]
+    each = _ratios(*(np.array([table[pair].sum() for pair in pairs]) for table in (sums, counts)))
+    found = _crossed(float(value), [part for part in parts if part[1]], n)
+    return replace(found, values=each)
 
 
 def pairs_interval(
@@ -373,6 +419,24 @@ def _mean(numbers: Array) -> float:
 def _variance_of_mean(numbers: Array) -> float:
     # Equal numbers vary by nothing; that is not left to the rounding of sums.
     return 0.0 if np.ptp(numbers) == 0 else float(numbers.var(ddof=1) / numbers.size)
+
+
+_SUBSETS = ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2))  # of three crossed factors
+
+
+def _mean_square(effects: Array, axes: tuple[int, ...]) -> float:
+    """Return the mean square of a factor, or of an interaction, over the number of effects.
+
+    0 where a factor has one level.
+    """
+    size = math.prod(effects.shape[axis] for axis in axes)
+    freedom = math.prod(effects.shape[axis] - 1 for axis in axes)
+    if not freedom:
+        return 0.0
+    rest = effects.mean(tuple({0, 1, 2} - {*axes}), keepdims=True)
+    for axis in axes:
+        rest = rest - rest.mean(axis, keepdims=True)
+    return float(np.square(rest).sum() / freedom / size)
 
 
 Parts = list[tuple[float, int]]  # of the variance of a mean, each with its degrees of freedom

@@ -7,7 +7,7 @@ as printed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, cast
@@ -15,8 +15,8 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from attnscope.analysis.comparison import per_word
-from attnscope.analysis.intervals import rate_interval, sentence_ratio_interval
-from attnscope.analysis.stored_agreement import StoredAgreement, StoredScore, Values, highest
+from attnscope.analysis.intervals import Interval, grid_interval, rate_interval
+from attnscope.analysis.stored_agreement import StoredAgreement, StoredScore
 from attnscope.claims.pool import Pool
 from attnscope.claims.table import Cells, Check, Claim, Needs, corpus_deviations
 from attnscope.data.corpus import Corpus
@@ -28,9 +28,11 @@ from attnscope.recipes.kit.sheet import Sheet, point, rng
 from attnscope.recipes.snell.units import SnellUnits
 from attnscope.runs.result import Measurement, Result
 from attnscope.scores.lexicon import proxy_odds
-from attnscope.scores.score import Score
+from attnscope.scores.score import Score, ScoreRule
 from attnscope.theory.ibm1 import IbmModel1
 from attnscope.theory.initial_derivative import PaddedPairs
+from attnscope.training.evaluation import kept_scores, padded_score
+from attnscope.training.loaded import loaded_model
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import log_column
 
@@ -46,84 +48,195 @@ class Procedure:
     """How the tables are computed where text and code differ.
 
     The text's reference is the model at the end of training, its β that of the same model, and
-    𝒜(β^uf, β^px) takes the top position of β^uf. The code's reference is the checkpoint of highest
-    validation accuracy, its β that of another run at the checkpoint that agrees most, and it takes
-    the top position of β^px. Both take β^uf at the checkpoint that agrees most (A.7). Where
-    performance is BLEU the code's checkpoint would be that of the best BLEU; here it is the same
-    one, as saliency is kept of one best checkpoint.
+    𝒜(β^uf, β^px) takes the top position of β^uf. The code's reference is the checkpoint of the
+    highest performance, on the table's own split and by the table's own measure; its β is that of
+    another run at the checkpoint that agrees most, and it takes the top position of β^px. Both take
+    β^uf at the checkpoint that agrees most (A.7).
     """
 
     name: str
     checkpoint: Literal["last", "best"]
     own_probe: bool
     proxy_first: bool
+    performance: str = "accuracy"
 
-    def step(self, unit: TrainedUnit) -> int:
+    def by(self, performance: str) -> Procedure:
+        """Return the procedure of a table of another performance."""
+        return replace(self, performance=performance)
+
+    def step(self, unit: TrainedUnit, split: str = "val") -> int:
         """Return the step at which a run counts as trained."""
-        return unit.best_step if self.checkpoint == "best" else unit.evaluated_steps[-1]
+        if self.checkpoint == "last":
+            return unit.evaluated_steps[-1]
+        column = log_column(split, self.performance)
+        return int(max(unit.log, key=lambda row: row[column])["step"])
+
+    def weights(self, unit: TrainedUnit, split: str = "val") -> Literal["last", "best"]:
+        """Return the weights that are kept of a run: of the last and of the best step alone.
+
+        Where the code's checkpoint is neither of them, it is the one that performs better.
+        """
+        if self.checkpoint == "last":
+            return "last"
+        kept: dict[int, Literal["last", "best"]] = {
+            unit.evaluated_steps[-1]: "last",
+            unit.best_step: "best",
+        }
+        column = log_column(split, self.performance)
+        nearest = max(kept, key=lambda step: unit.log_row(step)[column])
+        return kept.get(self.step(unit, split), kept[nearest])
 
 
 TEXT = Procedure("text", "last", own_probe=True, proxy_first=False)
 CODE = Procedure("code", "best", own_probe=False, proxy_first=True)
+CODE_BLEU = replace(CODE, name="code-bleu", performance="bleu")
+"""The code's way where the table is of BLEU."""
+
+Grid = np.ndarray
+"""Agreement of runs of two kinds, each with each: ``Float[ndarray, "first second batch out"]``."""
 
 
 class AgreementTable(StoredAgreement):
-    """The agreements of one corpus and split."""
+    """The agreements of one corpus and split, of all runs with each other.
 
-    def __init__(self, runs: SnellUnits, split: str) -> None:
+    Every run that attends is the reference in turn, and is compared with every run under uniform
+    attention; where there are fewer than three of a kind, the first alone is measured, as two say
+    next to nothing about their spread. A score that a run did not store is read off its weights on
+    ``device``.
+    """
+
+    def __init__(self, runs: SnellUnits, split: str, device: str = "cpu") -> None:
         super().__init__(runs.reference.examples_of(split), split)
-        self.runs = runs
+        self.runs, self.device = runs, device
+        self.references, self.uniforms = map(_if_several, (runs.references, runs.uniforms))
+        self._placed = self.batch.to(device)
 
     @cached_property
     def proxy(self) -> Score:
         """β^px on the examples, as log-odds: after sixty epochs many probabilities round to 1."""
         return proxy_odds(cast(Any, self.runs.proxy.best_model)).score(self.batch)
 
+    def placed(self, score: Score) -> Score:
+        """Return a score on the device where scores are compared."""
+        values, mask = (part.to(self.device) for part in (score.values, score.input_mask))
+        return replace(score, values=values, input_mask=mask, batch=self._placed)
+
     def _read(self, score: StoredScore) -> Score:
-        return self.proxy if score.unit is self.runs.proxy else super()._read(score)
+        if score.unit is self.runs.proxy:
+            return self.placed(self.proxy)
+        stored = score.unit.unit.training
+        rules = stored.final_scores if isinstance(score.step, str) else stored.scores
+        if score.name in {rule.name for rule in rules}:
+            return self.placed(super()._read(score))
+        return self.placed(self._off_weights(score))
 
-    def alpha(self, way: Procedure) -> StoredScore:
-        """Return the reference's attention."""
-        return StoredScore(self.runs.reference, "attention", way.step(self.runs.reference))
+    def _off_weights(self, score: StoredScore) -> Score:
+        unit, which = score.unit, score.step
+        if not isinstance(which, str):
+            which = "last" if which == unit.evaluated_steps[-1] else "best"
+        model = loaded_model(unit, self.device, cast(Any, which))
+        rules = [ScoreRule.model_validate({"kind": score.name})]
+        training = unit.unit.training
+        arrays = kept_scores(model, self._placed, unit.unit.source, training, rules)
+        return padded_score(score.name, arrays, self.batch)
 
-    def pair(self, pair: str, way: Procedure, metric: str = "top5pct") -> dict[int, Values]:
-        """Return a pair's agreement at each checkpoint that it could be taken at."""
-        runs, alpha = self.runs, self.alpha(way)
-        delta = StoredScore(runs.reference, "saliency", way.checkpoint)
-        proxy = StoredScore(runs.proxy, "proxy", "best")
+    def alpha(self, way: Procedure, run: TrainedUnit | None = None) -> StoredScore:
+        """Return the attention of a run, by default of the reference."""
+        run = self.runs.reference if run is None else run
+        return StoredScore(run, "attention", way.step(run, self.split))
+
+    def _delta(self, way: Procedure, run: TrainedUnit) -> StoredScore:
+        return StoredScore(run, "saliency", way.weights(run, self.split))
+
+    def grid(self, pair: str, way: Procedure, metric: str = "top5pct") -> dict[int, Grid]:
+        """Return a pair's agreement of all runs at each checkpoint that it could be taken at."""
+        runs, split = self.runs, self.split
+
+        def compared(scores: Iterable[tuple[StoredScore, StoredScore]]) -> Grid:
+            return np.stack([self.agreement(*both, metric) for both in scores])[:, None]
+
         if pair == "alpha,delta":
-            return {way.step(runs.reference): self.agreement(alpha, delta, metric)}
-        probed, steps = runs.uniform, runs.uniform.evaluated_steps
+            both = [(self.alpha(way, run), self._delta(way, run)) for run in self.references]
+            return {way.step(runs.reference, split): compared(both)}
+        if pair == "alpha,beta" and way.own_probe:
+            alphas = [self.alpha(way, run) for run in self.references]
+            both = [(alpha, alpha._replace(name="lexical_probe")) for alpha in alphas]
+            return {way.step(runs.reference, split): compared(both)}
         if pair == "alpha,beta":
-            probed = runs.reference if way.own_probe else runs.comparisons[0]
-            steps = [way.step(probed)] if way.own_probe else probed.evaluated_steps
-        curve = {}
-        for step in steps:
-            beta = StoredScore(probed, "lexical_probe", step)
-            u, v = {
-                "alpha,beta": (alpha, beta),
-                "alpha,beta_uf": (alpha, beta),
-                "delta,beta_uf": (delta, beta),
-                "beta_uf,beta_px": (proxy, beta) if way.proxy_first else (beta, proxy),
-            }[pair]
-            curve[step] = self.agreement(u, v, metric)
-        return curve
+            return {step: compared(self._other_probes(way, step)) for step in self.steps}
+        proxy = StoredScore(runs.proxy, "proxy", "best")
+        firsts = {
+            "alpha,beta_uf": [self.alpha(way, run) for run in self.references],
+            "delta,beta_uf": [self._delta(way, run) for run in self.references],
+            "beta_uf,beta_px": [proxy],
+        }[pair]
+        swapped = pair == "beta_uf,beta_px" and not way.proxy_first
+        found = {}
+        for step in self.steps:
+            columns = []
+            for uniform in self.uniforms:
+                beta = StoredScore(uniform, "lexical_probe", step)
+                both = [(beta, first) if swapped else (first, beta) for first in firsts]
+                columns.append(compared(both))
+            found[step] = np.concatenate(columns, 1)
+        return found
+
+    @property
+    def steps(self) -> list[int]:
+        """The evaluated steps, the same of all runs."""
+        return self.runs.reference.evaluated_steps
+
+    def _other_probes(self, way: Procedure, step: int) -> list[tuple[StoredScore, StoredScore]]:
+        """Return the attention of every run with the probe of another; two runs keep theirs."""
+        first, second = self.runs.comparisons[0], self.runs.reference
+        pairs = []
+        for run in self.references:
+            other = second if run is first else first
+            pairs.append((self.alpha(way, run), StoredScore(other, "lexical_probe", step)))
+        return pairs
+
+    def grid_interval(self, values: Grid) -> Interval:
+        """Return the mean over runs and output words, with its interval over runs and sentences."""
+        return grid_interval(values, rng=rng())
 
     def sheet(self, way: Procedure | None = None, table: str = "") -> Sheet:
         """Return the sheet of a table of the paper, of the reference run."""
         return sheet_of(self.runs.source, self.runs.reference.unit.seed, self.split, way, table)
 
+    def row(self, sheet: Sheet, name: str, values: Grid, **row: Any) -> Measurement:
+        """Return the mean of some agreements in percent; its seeds are those of the runs."""
+        seeds = self.seeds(values)
+        return sheet.row(name, self.grid_interval(values), share=True, seeds=seeds, **row)
+
+    def seeds(self, values: Grid) -> list[int]:
+        """Return the seeds of the kind of runs that has more: each is in one pair of its own."""
+        attend = values.shape[0] >= values.shape[1]
+        runs = self.references if attend else self.uniforms
+        return [run.unit.seed for run in runs][: max(values.shape[:2])]
+
     def at_highest(
-        self, sheet: Sheet, curves: Mapping[str, Mapping[int, Values]]
+        self, sheet: Sheet, curves: Mapping[str, Mapping[int, Grid]]
     ) -> list[Measurement]:
         """Return two agreements, each where it is highest, and by how much the first is higher."""
-        found = {name: highest(curve) for name, curve in curves.items()}
+        found = {name: each_highest(curve) for name, curve in curves.items()}
         rows = [
-            sheet.row(name, self.interval(values), share=True, found={"at": step})
+            self.row(sheet, name, values, found={"at": step})
             for name, (step, values) in found.items()
         ]
         (_, first), (_, second) = found.values()
-        return [*rows, sheet.row("difference", self.interval(first - second), share=True)]
+        return [*rows, self.row(sheet, "difference", first - second)]
+
+
+def _if_several(runs: Sequence[TrainedUnit]) -> Sequence[TrainedUnit]:
+    return runs if len(runs) > 2 else runs[:1]
+
+
+def each_highest(curve: Mapping[int, Grid]) -> tuple[int, Grid]:
+    """Return every pair of runs where its mean is highest, and the step of the first pair."""
+    steps, every = list(curve), np.stack(list(curve.values()))
+    chosen = np.nanmean(every, (3, 4)).argmax(0)
+    first, second = np.indices(chosen.shape)
+    return steps[int(chosen[0, 0])], every[chosen, first, second]
 
 
 def sheet_of(
@@ -142,13 +255,14 @@ def chance(sheet: Sheet, table: StoredAgreement) -> Measurement:
 
 
 def above_chance(
-    sheet: Sheet, pair: str, values: Values, table: StoredAgreement
+    sheet: Sheet, pair: str, values: Grid, table: StoredAgreement, seeds: Sequence[int]
 ) -> list[Measurement]:
     """Return how far an agreement is above chance: the excess, and the ratio."""
-    ratio = sentence_ratio_interval(values, table.random, table.mask, rng=rng())
+    excess = grid_interval(values - table.random, rng=rng())
+    ratio = grid_interval(values, table.random, rng=rng())
     return [
-        sheet.row(f"excess({pair})", table.interval(values - table.random), share=True),
-        sheet.row(f"ratio({pair})", ratio),
+        sheet.row(f"excess({pair})", excess, share=True, seeds=seeds),
+        sheet.row(f"ratio({pair})", ratio, seeds=seeds),
     ]
 
 
@@ -159,7 +273,7 @@ def model_rows(table: AgreementTable) -> list[Measurement]:
     says nothing, however it agrees with other scores.
     """
     runs, sheet = table.runs, replace(table.sheet(), table="")
-    trained = {"accuracy": runs.reference, "accuracy_uniform": runs.uniform}
+    trained = {"accuracy": runs.reference, "accuracy_uniform": runs.uniforms[0]}
     rows = []
     for name, unit in trained.items():
         share, n = unit.log[-1][log_column(table.split, "accuracy")], int(table.mask.sum())
@@ -180,7 +294,7 @@ _FITTED, _ALIGNED = 4000, 500
 
 def model1_row(table: AgreementTable, sheet: Sheet) -> Measurement:
     """Return how often attention's top word is among IBM Model 1's, on the first examples."""
-    source, score = table.runs.source, table.read(table.alpha(TEXT))
+    source, score = table.runs.source, table.runs.reference.stored("attention", split=table.split)
     batch = table.batch.rows(slice(_ALIGNED)).trimmed()
     model = IbmModel1.fit(
         PaddedPairs.of(source.training_batch(0, 0, _FITTED)),

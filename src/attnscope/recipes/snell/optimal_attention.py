@@ -206,7 +206,7 @@ def _agreements(linear: TrainedUnit, solved: Solved, step: int, sheet: Sheet) ->
         own = pair == "alpha_opt,beta_word" and sheet.dataset == MAIN
         printed = PRINTED if own else None
         rows.append(sheet.row(f"A({pair})", table.interval(values), share=True, published=printed))
-        rows += above_chance(sheet, pair, values, table)
+        rows += above_chance(sheet, pair, values[None, None], table, sheet.seeds)
     return [*rows, chance(sheet, table)]
 
 

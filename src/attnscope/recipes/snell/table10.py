@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from pydantic import Field
 
 from attnscope.analysis.stored_agreement import StoredScore
@@ -80,7 +81,7 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     frozen = lab.train([frozen_unit(config, runs.source) for runs in corpora], "frozen")
     rows: list[Measurement] = []
     for runs, unit in zip(corpora, frozen, strict=True):
-        rows += compared(AgreementTable(runs, "val"), unit)
+        rows += compared(AgreementTable(runs, "val", lab.device), unit)
     return rows
 
 
@@ -91,8 +92,9 @@ def compared(table: AgreementTable, frozen: TrainedUnit) -> list[Measurement]:
         curve = {}
         for step in frozen.evaluated_steps:
             fixed = StoredScore(frozen, "attention", step)
-            curve[step] = table.agreement(table.alpha(way), fixed)
-        uniform = table.pair("alpha,beta_uf", way)
+            alphas = [table.alpha(way, run) for run in table.references]
+            curve[step] = np.stack([table.agreement(alpha, fixed) for alpha in alphas])[:, None]
+        uniform = table.grid("alpha,beta_uf", way)
         curves = dict(zip(AGREEMENTS, (curve, uniform), strict=True))
         rows += table.at_highest(table.sheet(way, "table10"), curves)
     return [*rows, chance(table.sheet(TEXT, "table5"), table), *model_rows(table)]

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from pydantic import Field
 
 from attnscope.analysis.comparison import per_word
-from attnscope.analysis.stored_agreement import StoredScore, Values
+from attnscope.analysis.stored_agreement import StoredScore
 from attnscope.claims.decide import about_equal
 from attnscope.claims.table import Part
 from attnscope.figures.palette import NEUTRAL, SCORES
@@ -24,6 +25,7 @@ from attnscope.recipes.snell.agreement import (
     MODEL,
     TEXT,
     AgreementTable,
+    Grid,
     Procedure,
     agreement_dots,
     difference_claim,
@@ -67,7 +69,7 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     demand_labels(config, "snell/table11")
     rows: list[Measurement] = []
     for runs in train_corpora(config, lab):
-        rows += compared(AgreementTable(runs, "val"))
+        rows += compared(AgreementTable(runs, "val", lab.device))
     return rows
 
 
@@ -82,7 +84,7 @@ def compared(table: AgreementTable) -> list[Measurement]:
     for way in (TEXT, CODE):
         sheet = table.sheet(way, "table11")
         curves = {
-            "A(beta_uf,beta_px)": table.pair("beta_uf,beta_px", way),
+            "A(beta_uf,beta_px)": table.grid("beta_uf,beta_px", way),
             "A(beta_uf,beta_log)": _with_uniform(table, logistic, way),
         }
         rows += table.at_highest(sheet, curves)
@@ -95,13 +97,15 @@ def compared(table: AgreementTable) -> list[Measurement]:
     return [*rows, sheet.row("accuracy(proxy)", own, share=True), *model_rows(table)]
 
 
-def _with_uniform(table: AgreementTable, logistic: Score, way: Procedure) -> dict[int, Values]:
-    uniform = table.runs.uniform
-    curve = {}
-    for step in uniform.evaluated_steps:
-        beta_uf = table.read(StoredScore(uniform, "lexical_probe", step))
-        pair = (logistic, beta_uf) if way.proxy_first else (beta_uf, logistic)
-        curve[step] = per_word(*pair)
+def _with_uniform(table: AgreementTable, logistic: Score, way: Procedure) -> dict[int, Grid]:
+    logistic, curve = table.placed(logistic), {}
+    for step in table.steps:
+        found = []
+        for uniform in table.uniforms:
+            beta_uf = table.read(StoredScore(uniform, "lexical_probe", step))
+            pair = (logistic, beta_uf) if way.proxy_first else (beta_uf, logistic)
+            found.append(per_word(*pair))
+        curve[step] = np.stack(found)[None]
     return curve
 
 

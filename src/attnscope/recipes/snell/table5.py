@@ -20,7 +20,7 @@ from pydantic import BeforeValidator
 from attnscope.analysis.agreement import attention_entropy
 from attnscope.analysis.contextual import contextualised
 from attnscope.analysis.intervals import mean_interval, pairs_interval
-from attnscope.analysis.stored_agreement import StoredScore, Values, highest, mean_agreement
+from attnscope.analysis.stored_agreement import StoredScore, highest, mean_agreement
 from attnscope.claims.published import published_value
 from attnscope.data.batch import Example
 from attnscope.data.corpus import Corpus
@@ -40,17 +40,20 @@ from attnscope.recipes.kit.sheet import Sheet, percent, point, rng
 from attnscope.recipes.snell.about import about_agreement
 from attnscope.recipes.snell.agreement import (
     CODE,
+    CODE_BLEU,
     NEVER,
     PAIRS,
     TEXT,
     AgreementTable,
+    Grid,
     Procedure,
     above_chance,
     chance,
+    each_highest,
     model_rows,
 )
 from attnscope.recipes.snell.table5_results import CLAIMS, draw
-from attnscope.recipes.snell.units import QUICK, SnellUnits, TextConfig, model_of, train_corpora
+from attnscope.recipes.snell.units import QUICK, TextConfig, model_of, train_corpora
 from attnscope.runs.result import Measurement, Record
 from attnscope.training.bleu import Bleu
 from attnscope.training.progress import counting
@@ -121,14 +124,14 @@ def measure(config: Config, lab: Lab) -> list[Record]:
         for runs in corpora:
             rows += statistics(config, runs.source)
             for split in config.split:
-                rows += compared(config, runs, split)
+                rows += compared(config, AgreementTable(runs, split, lab.device))
                 count(1)
     return rows
 
 
-def compared(config: Config, runs: SnellUnits, split: str) -> list[Record]:
+def compared(config: Config, table: AgreementTable) -> list[Record]:
     """Measure one split of one corpus."""
-    table = AgreementTable(runs, split)
+    split, logged = table.split, table.runs.reference.log[-1]
     # The paper has Kendall's τ for the validation split alone.
     metrics = config.agreement if split == "val" else ("top5pct",)
     rows: list[Record] = []
@@ -140,107 +143,114 @@ def compared(config: Config, runs: SnellUnits, split: str) -> list[Record]:
         rows.append(seed_pairs(table, way))
         if split == "val":
             rows += curves(table, way)
+    if "bleu" in config.performance and log_column(split, "bleu") in logged:
+        for metric in metrics:
+            rows += agreements(table, CODE_BLEU, metric)
     return [*rows, *model_rows(table)] if split == "val" else rows
 
 
 def agreements(table: AgreementTable, way: Procedure, metric: str) -> list[Measurement]:
     """Return the agreement of every pair, and by the top 5 % how far it is above chance."""
-    sheet = table.sheet(way, _TABLES.get((metric, table.split, "accuracy"), ""))
+    sheet = table.sheet(way, _TABLES.get((metric, table.split, way.performance), ""))
     by_chance = metric == "top5pct"
     rows = []
     for pair in (*PAIRS, "alpha,delta"):
-        step, values = highest(table.pair(pair, way, metric))
-        name = _NAMES[metric].format(pair)
-        rows.append(sheet.row(name, table.interval(values), share=True, found={"at": step}))
-        rows += above_chance(sheet, pair, values, table) if by_chance else []
+        step, values = each_highest(table.grid(pair, way, metric))
+        found = {"at": step, "runs": "{} x {}".format(*values.shape)}
+        rows.append(table.row(sheet, _NAMES[metric].format(pair), values, found=found))
+        if by_chance:
+            rows += above_chance(sheet, pair, values, table, table.seeds(values))
     return [*rows, chance(sheet, table)] if by_chance else rows
 
 
 def contextual(
     table: AgreementTable, way: Procedure, metric: str, performance: str
 ) -> list[Record]:
-    """Return ξ of every pair, ξ*, and the curves of Figure 2 that they are read off."""
-    reference, others = table.runs.reference, table.runs.comparisons
-    column = log_column(table.split, performance)
-    if column not in reference.log[-1]:
+    """Return ξ of every pair, ξ*, and the curves of Figure 2 that they are read off.
+
+    Every reference is compared with all other runs; ξ* is the mean of the references.
+    """
+    way, column = way.by(performance), log_column(table.split, performance)
+    if column not in table.runs.reference.log[-1]:
         return []
     scale = 100 if performance == "accuracy" else 1
-    steps = others[0].evaluated_steps
-    hat, reached = {}, {}
-    for step in steps:
-        attentions = [StoredScore(other, "attention", step) for other in others]
-        agreed = [table.agreement(table.alpha(way), each, metric) for each in attentions]
-        hat[step] = [mean_agreement(values) for values in agreed]
-        reached[step] = [scale * other.log_row(step)[column] for other in others]
-    star = scale * reference.log_row(way.step(reference))[column]
+    alphas = {run: table.alpha(way, run) for run in table.references}
+    runs = [run for run in table.runs.references if {run} != set(alphas)]
+    hat: dict[int, list[float]] = {}
+    reached = {}
+    for step in table.steps:
+        hat[step] = []
+        for other in runs:
+            own = StoredScore(other, "attention", step)
+            others = [alpha for run, alpha in alphas.items() if run is not other]
+            agreed = [mean_agreement(table.agreement(alpha, own, metric)) for alpha in others]
+            hat[step].append(float(np.mean(agreed)))
+        reached[step] = [scale * run.log_row(step)[column] for run in runs]
+    stars = [scale * run.log_row(way.step(run, table.split))[column] for run in alphas]
+    star = mean_interval(stars)
 
     axes = {"agreement": metric, "performance": performance}
-    sheet = table.sheet(way, _TABLES.get((metric, table.split, performance), ""))
-    seeds = [other.unit.seed for other in others]
+    seeds, own_seeds = ([run.unit.seed for run in each] for each in (runs, alphas))
+    where = _TABLES.get((metric, table.split, performance), "")
+    sheet = replace(table.sheet(way, where), seeds=seeds)
     plain = "accuracy" if is_classification(table.runs.source) else "token_accuracy"
     printed = {"performance": plain if performance == "accuracy" else performance}
     rows: list[Record] = []
     for pair in PAIRS:
-        level = mean_agreement(highest(table.pair(pair, way, metric))[1])
-        at = contextualised(level, hat, reached, star)
-        xi = point(star) if at.step is None else mean_interval(at.performance)
+        level = mean_agreement(each_highest(table.grid(pair, way, metric))[1])
+        at = contextualised(level, hat, reached, star.value)
+        xi = star if at.step is None else mean_interval(at.performance)
+        # ξ is of other runs than ξ*, so that it may be the larger one.
         tau = {"tau0": NEVER if at.step is None else at.step, "of": _seeds(seeds)}
         variant = printed | {"agreement": metric}
-        rows.append(sheet.row(f"xi({pair})", xi, axes, seeds=seeds, found=tau, variant=variant))
+        rows.append(sheet.row(f"xi({pair})", xi, axes, found=tau, variant=variant))
     # Other people's BLEU compares only with the same signature.
-    signed = {"of": _seeds([reference.unit.seed])}
+    signed = {"of": _seeds(own_seeds)}
     signed |= {"signature": Bleu().signature()} if performance == "bleu" else {}
-    rows.append(sheet.point("xi_star", star, axes, found=signed, variant=printed))
+    rows.append(sheet.row("xi_star", star, axes, seeds=own_seeds, found=signed, variant=printed))
     majority = 100 * _majority(table) if performance == "accuracy" else 0.0
-    floor = max(float(np.mean(reached[steps[0]])), majority)
+    floor = max(float(np.mean(reached[table.steps[0]])), majority)
     rows.append(sheet.point("floor", floor, axes))
     if table.split == "val":
-        sheet = replace(sheet, seeds=seeds)
-        agreement = {step: percent(mean_interval(hat[step])) for step in steps}
-        performed = {step: mean_interval(reached[step]) for step in steps}
+        agreement = {step: percent(mean_interval(values)) for step, values in hat.items()}
+        performed = {step: mean_interval(values) for step, values in reached.items()}
         rows.append(sheet.curve("hat_agreement", "step", agreement, axes))
         rows.append(sheet.curve("hat_performance", "step", performed, axes))
     return rows
 
 
 def _seeds(seeds: Sequence[int]) -> str:
-    """Return seeds in words: ξ is of others than ξ*, so that it may be the larger one."""
     return f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
 
 
 def curves(table: AgreementTable, way: Procedure) -> list[Record]:
     """Return agreement and entropy through training, and by how much A.7's maximum inflates."""
     sheet, reference = table.sheet(way), table.runs.reference
-    uniform = table.pair("alpha,beta_uf", way)
-    taken = {step: percent(table.interval(values)) for step, values in uniform.items()}
+    uniform = table.grid("alpha,beta_uf", way)
+    taken = {step: percent(table.grid_interval(values)) for step, values in uniform.items()}
     top, steps = highest(uniform)[1], list(uniform)
     above = [
-        sheet.row(
-            "above_end(alpha,beta_uf)",
-            table.interval(top - uniform[steps[place]]),
-            {"end": end},
-            share=True,
-        )
-        for end, place in (("start", 0), ("end", -1))
+        table.row(sheet, "above_end(alpha,beta_uf)", top - uniform[steps[at]], axes={"end": end})
+        for end, at in (("start", 0), ("end", -1))
     ]
     inflation = sheet.row("inflation", point(_inflation(uniform)), share=True)
-    rows: list[Record] = [sheet.curve("curve(alpha,beta_uf)", "step", taken), inflation, *above]
+    crossed = replace(sheet, seeds=table.seeds(top))
+    rows: list[Record] = [crossed.curve("curve(alpha,beta_uf)", "step", taken), inflation, *above]
 
-    steps = reference.evaluated_steps
     for name, score in (("beta", "lexical_probe"), ("alpha", "attention")):
         values = {}
-        for step in steps:
+        for step in table.steps:
             agreed = table.agreement(table.alpha(way), StoredScore(reference, score, step))
             values[step] = percent(point(mean_agreement(agreed)))
         rows.append(sheet.curve(f"curve(alpha,{name})", "step", values))
-    entropy = {step: point(_entropy(table, step)) for step in steps}
+    entropy = {step: point(_entropy(table, step)) for step in table.steps}
     return [*rows, sheet.curve("entropy(alpha)", "step", entropy)]
 
 
 def seed_pairs(table: AgreementTable, way: Procedure) -> Measurement:
     """Return how well the attentions of two seeds agree (A.9), above chance."""
-    runs = [table.runs.reference, *table.runs.comparisons]
-    scores = [StoredScore(run, "attention", way.step(run)) for run in runs]
+    runs = table.runs.references
+    scores = [table.alpha(way, run) for run in runs]
     pairs = [table.agreement(u, v) for u, v in combinations(scores, 2)]
     excess = pairs_interval(np.stack(pairs) - table.random, len(runs), rng=rng())
     seeds, found = [run.unit.seed for run in runs], {"pairs": len(pairs)}
@@ -259,9 +269,9 @@ def _majority(table: AgreementTable) -> float:
     return int(torch.bincount(words).max()) / len(words)
 
 
-def _inflation(curve: Mapping[int, Values]) -> float:
+def _inflation(curve: Mapping[int, Grid]) -> float:
     """Return by how much the maximum exceeds checkpoints chosen on the other half of examples."""
-    halves = [{step: values[start::2] for step, values in curve.items()} for start in (0, 1)]
+    halves = [{step: values[:, :, i::2] for step, values in curve.items()} for i in (0, 1)]
     chosen = [highest(half)[0] for half in halves]
     honest = np.mean([mean_agreement(halves[1 - i][step]) for i, step in enumerate(chosen)])
     return mean_agreement(highest(curve)[1]) - float(honest)

@@ -1,8 +1,8 @@
 """The units behind snell's tables on text: a reference run, and the runs it is compared with.
 
-For every corpus there is a reference (seed 20), comparison runs of other seeds, a run under uniform
-attention, and the proxy; tables 10 and 11, the optimal attention and the alignments use the same
-ones, so nothing is trained twice.
+For every corpus there is a reference (seed 20), comparison runs of other seeds, as many runs under
+uniform attention, and the proxy; tables 10 and 11, the optimal attention and the alignments use the
+same ones, so nothing is trained twice.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ CLASSIFICATION = ("sst", "imdb", "ag_news", "newsgroups", "amazon", "yelp", "sms
 # Multi30k in the code's direction and in the text's; Tatoeba stands in for IWSLT14 and for News.
 TRANSLATION = ("multi30k-de-en", "multi30k-en-de", "tatoeba-de-en", "tatoeba-en-nl")
 
-# The authors' seeds.
-REFERENCE, COMPARISONS, UNIFORM, PROXY = 20, (13, 14, 15, 16, 17), 12, 0
+# The authors' seeds; of uniform attention they have the first run alone.
+REFERENCE, COMPARISONS, UNIFORM, PROXY = 20, (13, 14, 15, 16, 17), (12, 8, 9, 10, 11), 0
 # The authors train the proxy of the corpora with longer texts more slowly.
 _PROXY_RATES = {"imdb": 5e-5, "yelp": 5e-5, "amazon": 5e-5}
 # The authors' epochs of translation; a corpus that stands in has those of the one it stands for.
@@ -61,9 +61,10 @@ class TextConfig(CorporaSettings):
     """How labelled texts are cut: empty as the corpus' definition says, which is by words; pieces,
     or pieces-2000 for as many, where words have no blanks between them."""
     seeds: int = Field(5, ge=1, le=len(COMPARISONS))
-    """Comparison runs of a classifier. Five, because attention varies much from seed to seed."""
+    """Comparison runs of a classifier, and as many under uniform attention. Five, because attention
+    varies much from seed to seed."""
     translation_seeds: int = Field(1, ge=1, le=len(COMPARISONS))
-    """Comparison runs of a translator; the paper has one."""
+    """Comparison runs of a translator, and as many under uniform attention; the paper has one."""
 
     embedding: int = Field(300, ge=1)
     """Embedding size of the classifier, the paper's."""
@@ -137,8 +138,13 @@ class SnellUnits:
     source: Corpus
     reference: TrainedUnit
     comparisons: Sequence[TrainedUnit]
-    uniform: TrainedUnit
+    uniforms: Sequence[TrainedUnit]
     proxy: TrainedUnit
+
+    @property
+    def references(self) -> list[TrainedUnit]:
+        """All runs that attend: what is measured of the reference is measured of each."""
+        return [self.reference, *self.comparisons]
 
 
 def open_corpus(config: TextConfig, corpus: str) -> Corpus:
@@ -231,7 +237,10 @@ def units_of(config: TextConfig, source: Corpus) -> dict[str, Any]:
             unit(seed, scores=both if seed == COMPARISONS[0] else (Attention(),), metrics=metrics)
             for seed in COMPARISONS[:count]
         ],
-        "uniform": unit(UNIFORM, scores=(LexicalProbe(),), attention={"cross": Uniform()}),
+        "uniforms": [
+            unit(seed, scores=(LexicalProbe(),), attention={"cross": Uniform()})
+            for seed in UNIFORM[:count]
+        ],
         "proxy": proxy_unit(config, source),
     }
 
