@@ -79,6 +79,22 @@ def test_adversaries_train_longer_than_the_models_they_imitate():
     assert set(config.lambdas) > {0.01, 0.03, 0.1, 0.3, 1}
 
 
+def test_adversaries_stop_ten_epochs_after_the_lowest_training_loss():
+    """Wiegreffe and Pinter's code: 80 epochs, patience 10, no development set."""
+    small = {"corpus": "grammar-sentiment", "vectors": "", "hidden": 4}
+    config = fig1.Config.model_validate(small)
+    source = tutek.open_corpus(config, "grammar-sentiment")
+    base = tutek.unit_of(config, source, tutek.ModelVariant("base", "additive"), 0)
+    training = fig1.imitator_of(config, base, 0.1).training
+    epoch = -(-len(source.training_examples) // 32)
+    assert training.patience == 10
+    assert training.best_by == "training_loss"
+    assert training.steps == 80 * epoch
+    assert training.schedule == tuple(range(0, 80 * epoch + 1, epoch))
+    whole = fig1.imitator_of(config.model_copy(update={"patience": 0}), base, 0.1).training
+    assert (whole.patience, whole.best_by) == (None, "loss")
+
+
 def test_whole_texts_stray_as_in_the_notebook():
     small = {"positives": 400, "negatives": 400, "neutral_types": 50, "polar_types": 20}
     source = PolarityTexts(stray=0.3, strays="texts", **small)

@@ -34,7 +34,7 @@ from attnscope.training.evaluation import Evaluated, evaluate, example_arrays, k
 from attnscope.training.objective import LoadModel, Term, total
 from attnscope.training.optimizer import optimizer_arrays, restore_optimizer
 from attnscope.training.repeatable import repeatable
-from attnscope.training.unit import Unit, best_step, log_column, score_file
+from attnscope.training.unit import Unit, best_step, log_column, score_file, stops_early
 
 Report = Callable[[int], None]
 Note = Callable[[str], None]
@@ -120,6 +120,11 @@ class UnitRun:
         self.saved_step: int | None = None
         self.best: tuple[int, dict[str, torch.Tensor]] | None = None  # not yet written
 
+    @property
+    def stopped(self) -> bool:
+        """Whether it has run out of patience; its last weights are those of that evaluation."""
+        return stops_early(self.rows, self.unit.training)
+
     def stream(self, step: int) -> torch.Generator:
         """Return the generator of a step's dropout and random terms."""
         return generator("training", self.unit.seed, step)
@@ -156,8 +161,11 @@ class UnitRun:
 
     def has_log(self, step: int, note: Note) -> bool:
         """Return whether the log has every row up to a step."""
-        evaluated = [number for number in self.unit.training.schedule if number <= step]
-        if [row["step"] for row in self._log_until(step)] == evaluated:
+        training, rows = self.unit.training, self._log_until(step)
+        evaluated = [number for number in training.schedule if number <= step]
+        if stops_early(rows, training):
+            evaluated = evaluated[: len(rows)]
+        if [row["step"] for row in rows] == evaluated:
             return True
         note(f"The log of {self.folder.name} was altered; the unit is trained from the start.")
         return False
@@ -211,6 +219,8 @@ class UnitRun:
             weights = {name: p.detach().clone() for name, p in self.model.named_parameters()}
             self.best = step, weights
         self.folder.write_log(self.rows)
+        if self.stopped:
+            self.folder.save_weights("last", step, _weights(self.model))
 
     def store_best(self) -> None:
         """Write the best weights, if they are better than those written last.
@@ -234,7 +244,8 @@ class UnitRun:
         """Store the last weights, and the final scores of the last and of the best weights."""
         unit, rules = self.unit, self.unit.training.final_scores
         self.store_best()
-        self.folder.save_weights("last", unit.training.steps, _weights(self.model))
+        if not self.stopped:
+            self.folder.save_weights("last", unit.training.steps, _weights(self.model))
         for which in ("last", "best") if rules else ():
             _load_weights(self.model, self.folder.load_weights(which)[1])
             self.model.eval()
@@ -292,6 +303,10 @@ class _Run(UnitRun):
                 self._check_losses(step)
                 self.evaluate(step)
                 self.evaluated(1)
+            if self.stopped:
+                self.report(steps - step)
+                self.evaluated(sum(later > step for later in schedule))
+                break
             if step < steps:
                 self._update(step)
                 self.report(1)

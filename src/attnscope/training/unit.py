@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -40,7 +41,17 @@ class Training(Settings):
         (), description="kept of the last and of the best weights alone: they take long to read"
     )
     metrics: tuple[SerializeAsAny[Metric], ...] = Field((), description="logged next to accuracy")
-    best_by: Literal["accuracy", "loss"] = Field("accuracy", description="picks the best weights")
+    best_by: Literal["accuracy", "loss", "training_loss"] = Field(
+        "accuracy",
+        description="picks the best weights; training_loss is the mean of the objective since the "
+        "evaluation before",
+    )
+    patience: int | None = Field(
+        None,
+        ge=1,
+        description="training stops after so many evaluations in a row without a better one; "
+        "stored where there is one",
+    )
     dtype: Literal["float32", "float64"] = "float32"
     precision: Literal["float32", "tf32"] = Field(
         "float32", description="of a GPU's products; stored where it is not the default"
@@ -53,10 +64,11 @@ class Training(Settings):
         return self
 
     @model_serializer(mode="wrap")
-    def _without_the_default_precision(self, handler: Any) -> dict[str, Any]:
-        """Leave the default precision out, so that units made before there was one keep theirs."""
+    def _without_later_defaults(self, handler: Any) -> dict[str, Any]:
+        """Leave defaults of later fields out, so that units made before them keep their hash."""
         values = handler(self)
-        return {k: v for k, v in values.items() if (k, v) != ("precision", "float32")}
+        later = ("precision", "float32"), ("patience", None)
+        return {k: v for k, v in values.items() if (k, v) not in later}
 
     @field_validator("evaluate_at", mode="after")
     @classmethod
@@ -118,9 +130,21 @@ def score_file(split: str, step: int | str | None = None) -> str:
 
 def best_step(log: Sequence[Mapping[str, Any]], training: Training) -> int:
     """Return the step with the highest accuracy or lowest loss, the first one of several."""
+    if training.best_by == "training_loss":
+        # Before the first update there is none.
+        losses = [(row["training_loss"], int(row["step"])) for row in log]
+        return min(losses, key=lambda pair: math.inf if pair[0] is None else pair[0])[1]
     column = log_column(training.splits[0], training.best_by)
     best = {"accuracy": max, "loss": min}[training.best_by]
     return int(best(log, key=lambda row: row[column])["step"])
+
+
+def stops_early(log: Sequence[Mapping[str, Any]], training: Training) -> bool:
+    """Return whether the last evaluations were in vain for as long as the patience lasts."""
+    if training.patience is None or not log:
+        return False
+    best = best_step(log, training)
+    return sum(int(row["step"]) > best for row in log) >= training.patience
 
 
 def every(interval: int, steps: int) -> tuple[int, ...]:

@@ -1,15 +1,16 @@
 """Figure 1: the price of another attention for an adversary trained to predict alike (Eq. 6).
 
-An adversary is trained for every seed of every model and every λ, and its last weights are compared
-with the model that it imitates. The attention that a search finds for each text alone with the
-output held in place (Jain & Wallace) is measured with it.
+An adversary is trained for every seed of every model and every λ until its training loss stops
+falling, and compared with the model that it imitates. The attention that a search finds for each
+text alone with the output held in place (Jain & Wallace) is measured with it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import altair as alt
 import numpy as np
@@ -50,7 +51,7 @@ from attnscope.theory.divergence import LARGEST_JSD
 from attnscope.training.imitation import Imitation
 from attnscope.training.loaded import loaded_model
 from attnscope.training.trained_unit import TrainedUnit
-from attnscope.training.unit import Unit
+from attnscope.training.unit import Unit, every
 
 _MODELS = ("base", "mlm", "tying")
 # An adversary starts from other weights than its model.
@@ -67,12 +68,15 @@ class Config(TutekConfig):
     with long ones."""
     attention: Attentions = Field(("additive",), min_length=1)
     """Attentions to train; the paper does not say which it has."""
-    lambdas: Strengths = Field((0, 0.01, 0.03, 0.1, 0.3, 1), min_length=2)
+    lambdas: Strengths = Field((0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.3, 1), min_length=2)
     """Weights λ of the distance between attentions. The paper gives none; JSD is at most .69 and
-    TVD at most 1, so that these reach from nothing to all."""
+    TVD at most 1, so that these reach from nothing to all. Between .01 and .1 attention leaves the
+    base's: most of the curve lies there."""
     adversary_epochs: int = Field(80, ge=1)
-    """Epochs of the adversaries at most; the evaluation with the lowest loss counts, as if training
-    had stopped there. Wiegreffe and Pinter have up to 80 with early stopping."""
+    """Epochs of the adversaries at most, Wiegreffe and Pinter's."""
+    patience: int = Field(10, ge=0)
+    """Epochs without a lower training loss after which an adversary stops; the weights with the
+    lowest count. Wiegreffe and Pinter's. 0: all epochs, and the last weights count."""
     adversary_steps: int = Field(20_000, ge=1)
     """Training steps of the adversaries at most."""
     searched: int = Field(500, ge=1)
@@ -85,6 +89,7 @@ QUICK = SMALL | {"lambdas": [0, 1], "adversary_steps": 120, "searched": 40, "sea
 ABOUT = about_adversaries
 HEADLINE = ("jsd", "tvd", "tvd_difference", "search_jsd")
 
+Which = Literal["best", "last"]
 Adversaries = Mapping[tuple[ModelVariant, float], Sequence[Imitated]]
 
 
@@ -95,6 +100,11 @@ def imitator_of(config: Config, base: Unit, divergence: float) -> Unit:
     term = Imitation(base=base, which="best", divergence=divergence)
     longer = {"epochs": config.adversary_epochs, "most_steps": config.adversary_steps}
     training = training_of(config.model_copy(update=longer), source, (term,))
+    if config.patience:
+        epoch = math.ceil(len(source.training_examples) / config.batch_size)
+        stop = {"best_by": "training_loss", "patience": config.patience}
+        evaluations = {"evaluate_at": every(epoch, training.steps)}
+        training = training.model_copy(update=stop | evaluations)
     return base.model_copy(update={"training": training, "seed": base.seed + _OTHER_SEED})
 
 
@@ -116,14 +126,15 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
         found = {}
         for (variant, strength), units in adversaries.items():
             pairs = zip(units, runs.units[variant], strict=True)
-            found[variant, strength] = [_compared(*pair, lab.device) for pair in pairs]
+            which: Which = "best" if config.patience else "last"
+            found[variant, strength] = [_compared(*pair, which, lab.device) for pair in pairs]
         rows += _curve_rows(config, runs.source, found)
         rows += _search_rows(config, runs, lab.device)
     return rows
 
 
-def _compared(imitator: TrainedUnit, base: TrainedUnit, device: str) -> Imitated:
-    models = loaded_model(imitator, device, "last"), loaded_model(base, device)
+def _compared(imitator: TrainedUnit, base: TrainedUnit, which: Which, device: str) -> Imitated:
+    models = loaded_model(imitator, device, which), loaded_model(base, device)
     return compare_with_base(*models, held_out(base.unit.source).batch.to(device))
 
 

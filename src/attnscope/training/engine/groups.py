@@ -162,7 +162,8 @@ def _resume_points(members: list[_Member]) -> Iterator[tuple[int, list[_Member]]
 class _Group:
     """Members at the same step, and their updates.
 
-    A member that diverged stays in the stack, so that the others' bytes do not depend on it.
+    A member that diverged or stopped early stays in the stack, so that the others' bytes do not
+    depend on it.
     """
 
     def __init__(
@@ -201,7 +202,7 @@ class _Group:
         if first > 0:
             self._restore_optimizer(first)
             report(first * len(members))
-            evaluated(sum(len(member.rows) for member in members))
+            evaluated(len(members) * sum(step <= first for step in self.training.schedule))
         self.losses: list[torch.Tensor] = []  # since they were last checked
         self.saved_at = time.monotonic()
 
@@ -231,15 +232,23 @@ class _Group:
                 self.evaluated(len(self._running()))
             if not self._running():
                 return
+            if not self._training():
+                self.report(len(self._running()) * (steps - step))
+                self.evaluated(len(self._running()) * sum(later > step for later in schedule))
+                break
             if step < steps:
                 self._update(step)
                 self.report(len(self._running()))
         # With these, members that are not finished when killed need no further update.
-        self._checkpoint(steps)
+        self._checkpoint(step)
         self.backend.for_each(_finish, [member for _, member in self._running()])
 
     def _running(self) -> list[tuple[int, _Member]]:
         return [pair for pair in enumerate(self.members) if pair[1].failure is None]
+
+    def _training(self) -> list[tuple[int, _Member]]:
+        """Return the members that have not stopped early."""
+        return [pair for pair in self._running() if not pair[1].stopped]
 
     def _evaluate(self, step: int) -> None:
         self._check_losses(step)
@@ -247,16 +256,16 @@ class _Group:
         if self.backend.vmaps_evaluation:
             self._evaluate_together(step)
             return
-        for _, member in self._running():
+        for _, member in self._training():
             with _failing_alone(member):
                 member.evaluate(step)
 
     def _evaluate_together(self, step: int) -> None:
         started = time.monotonic()
         by_source: dict[str, list[int]] = {}
-        for number, member in self._running():
+        for number, member in self._training():
             by_source.setdefault(_source_of(member.unit), []).append(number)
-        found: dict[int, dict[str, Evaluated]] = {number: {} for number, _ in self._running()}
+        found: dict[int, dict[str, Evaluated]] = {number: {} for number, _ in self._training()}
         for numbers in by_source.values():
             sharing = [self.members[number] for number in numbers]
             models = [member.model for member in sharing]
@@ -285,7 +294,7 @@ class _Group:
         if time.monotonic() - self.saved_at >= self.checkpoint_seconds:
             self._check_losses(step)
             values = self.gradients.losses(columns).tolist()
-            for number, member in self._running():
+            for number, member in self._training():
                 with _failing_alone(member):
                     member.demand_finite(values[number], step)
             self._checkpoint(step)
@@ -299,7 +308,7 @@ class _Group:
         """Check the losses of the last steps at once: reading each would stall a GPU."""
         values = torch.stack(self.losses, 1).tolist() if self.losses else [[]] * len(self.members)
         self.losses = []
-        for number, member in self._running():
+        for number, member in self._training():
             with _failing_alone(member):
                 member.take_losses(values[number], step)
 
