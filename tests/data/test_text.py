@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from sklearn.feature_extraction.text import CountVectorizer
 
 from attnscope.data import pieces, text
 from attnscope.data.corpus import GrammarSentiment, GrammarTranslation
@@ -127,6 +128,18 @@ def test_the_least_count_of_a_word_is_a_setting(folders: dict[str, Path]) -> Non
     train = CorpusFolder.open(folders["reviews"]).labelled("train")
     every = {word for record in train for word in plain_words(record.text)}
     assert set(labelled(folders, min_count=1).input_words.words[4:]) == every
+
+
+def test_words_may_be_counted_by_the_texts_that_have_them(folders: dict[str, Path]) -> None:
+    train = CorpusFolder.open(folders["reviews"]).labelled("train")
+    texts = [" ".join(plain_words(record.text)) for record in train]
+    for least in (2, 4):
+        vectoriser = CountVectorizer(tokenizer=str.split, token_pattern=None, min_df=least)
+        vectoriser.fit(texts)
+        source = labelled(folders, min_count=least, counted="texts")
+        assert set(source.input_words.words[4:]) == set(vectoriser.vocabulary_)
+    assert source.input_words != labelled(folders, min_count=4).input_words
+    assert "counted" not in labelled(folders).model_dump(mode="json")
 
 
 def test_words_of_a_vector_file_are_kept_however_rare(

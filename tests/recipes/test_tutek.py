@@ -228,6 +228,18 @@ def test_mean_length_counts_no_boundaries():
     assert rows["avg_length"].value == pytest.approx(np.mean(words))
 
 
+def test_jain_and_wallaces_vocabulary_is_by_texts_and_for_the_papers_corpora():
+    assert units.jain_wallace("tutek-20news-uncut") == units.jain_wallace("tutek-20news")
+    # `min_df` of their preprocessing.
+    least = {"tutek-sst": 1, "tutek-imdb": 10, "tutek-20news": 2, "tutek-ag-news": 5}
+    for corpus, texts in least.items():
+        read = units.jain_wallace(corpus)
+        assert (read["min_count"], read["counted"]) == (texts, "texts")
+    settings = units.TutekConfig.model_validate(SMALL | {"vocabulary": "jain-wallace"})
+    with pytest.raises(UsageError, match=r"tutek-sst, .*; grammar-sentiment is not among them"):
+        units.open_corpus(settings, "grammar-sentiment")
+
+
 def test_an_imitator_differs_from_its_base_in_seed_and_knows_no_labels():
     settings = fig1.Config.model_validate(SMALL)
     base = unit_of(settings, SOURCE, ModelVariant("base", "additive"), 1)

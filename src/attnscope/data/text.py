@@ -19,7 +19,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 import torch
-from pydantic import Field
+from pydantic import Field, model_serializer
 
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.data.corpus import Corpus, GrammarSentiment, GrammarTranslation
@@ -123,6 +123,9 @@ class LabelledText(Text):
     # A tokeniser's name; or "pieces", "pieces-2000": SentencePiece, for text without blanks.
     tokens: str = "words"
     min_count: int = Field(3, ge=1, description="words rarer in that part are unknown")
+    counted: Literal["occurrences", "texts"] = Field(
+        "occurrences", description="counts of a word, or of texts with it; stored where it is texts"
+    )
     vocabulary: Literal["train", "all"] = Field(
         "train", description="the part whose words are known: sunlu has those of all parts"
     )
@@ -134,6 +137,12 @@ class LabelledText(Text):
     bucket_size: int = Field(
         20, ge=1, description="batches sorted by length together; 1: as they come"
     )
+
+    @model_serializer(mode="wrap")
+    def _without_the_default_count(self, handler: Any) -> dict[str, Any]:
+        """Leave the default out, so that units made before there was a choice keep their hash."""
+        values: dict[str, Any] = handler(self)
+        return {k: v for k, v in values.items() if (k, v) != ("counted", "occurrences")}
 
     @property
     def bucket(self) -> int:
@@ -323,7 +332,8 @@ def _counted_records(source: LabelledText) -> tuple[LabelledRecord, ...]:
 
 def _known_words(source: LabelledText) -> Vocabulary:
     cut = tokeniser_named(source.tokens)
-    counts = Counter(word for record in _counted_records(source) for word in cut(record.text))
+    once = set if source.counted == "texts" else list
+    counts = Counter(w for record in _counted_records(source) for w in once(cut(record.text)))
     known = set(read_vectors(source.vectors).words) if source.vectors else set()
     kept = sorted(w for w, count in counts.items() if count >= source.min_count or w in known)
     return Vocabulary((*SPECIALS, *(word for word in kept if word not in SPECIALS)), UNKNOWN)

@@ -20,6 +20,7 @@ from attnscope.analysis.classification import usual_average
 from attnscope.claims.pool import Pool
 from attnscope.claims.table import corpus_deviations, least
 from attnscope.data.corpus import Corpus
+from attnscope.errors import UsageError
 from attnscope.models.attentions import (
     Additive,
     AttentionSpec,
@@ -70,6 +71,10 @@ class TutekConfig(CorporaSettings):
     tokens: Tokens = ""
     """How texts are cut: empty as the corpus' definition says, which is by words; pieces, or
     pieces-2000 for as many, where words have no blanks between them."""
+    vocabulary: Literal["known", "jain-wallace"] = "known"
+    """Words of the paper's corpora: those that the vectors know or that occur three times; or Jain
+    and Wallace's tokens and vocabulary, by the number of texts that have a word. Table 5 prints
+    neither's sizes."""
     attention: Attentions = Field(("additive", "dot"), min_length=1)
     """Attentions to train: additive, dot or both."""
     seeds: int = Field(5, ge=1)
@@ -217,8 +222,32 @@ def _objective_of(
 
 def open_corpus(config: TutekConfig, corpus: str) -> Corpus:
     """Return a labelled corpus as these settings read it."""
-    reading = {"max_length": config.longest, "vectors": config.vectors, "edges": config.edges}
-    return open_labelled(corpus, "tutek's recipes", **reading, **cut_by(config.tokens))
+    reading = {"max_length": config.longest, "edges": config.edges}
+    if config.vocabulary == "jain-wallace":
+        return open_labelled(corpus, "tutek's recipes", **reading, **jain_wallace(corpus))
+    known = {"vectors": config.vectors, **cut_by(config.tokens)}
+    return open_labelled(corpus, "tutek's recipes", **reading, **known)
+
+
+# Tokens, as near as ours come to theirs, and in how many texts a word must be.
+_JAIN_WALLACE = {
+    "tutek-sst": ("plain-words", 1),
+    "tutek-imdb": ("words", 10),
+    "tutek-ag-news": ("words-and-marks-no-numbers", 5),
+    "tutek-20news": ("words-and-marks-no-numbers", 2),
+}
+
+
+def jain_wallace(corpus: str) -> dict[str, Any]:
+    """Return how Jain and Wallace cut one of the paper's corpora and which words they keep."""
+    name = str(corpus).removesuffix("-uncut")
+    if name not in _JAIN_WALLACE:
+        raise UsageError(
+            f"vocabulary=jain-wallace is for {', '.join(_JAIN_WALLACE)}; {corpus} is not among "
+            "them."
+        )
+    tokens, texts = _JAIN_WALLACE[name]
+    return {"tokens": tokens, "min_count": texts, "counted": "texts"}
 
 
 def training_of(config: TutekConfig, source: Corpus, objective: tuple[Term, ...]) -> Training:
