@@ -116,6 +116,18 @@ def test_units_of_before_keep_their_settings():
     assert PolarityTexts(strays="texts").model_dump(mode="json")["strays"] == "texts"
 
 
+def test_class_ratios_are_the_supplements_and_the_even_one_is_trained_once():
+    config = synthetic.Config(texts=200, seeds=2, scales=(10.0,))
+    sizes = {"1:1": (200, 200), "1:2": (100, 200), "1:5": (40, 200), "2:1": (200, 100)}
+    data = synthetic.sources(config)
+    assert {*sizes, "2:5"} == set(config.ratios)
+    for ratio, (positives, negatives) in sizes.items():
+        labels = [example.targets[0] for example in data[ratio].training_examples]
+        assert (labels.count(1), labels.count(0)) == (positives, negatives)
+    planned = synthetic.units(config)
+    assert set(planned) == {(name, 10.0) for name in ("I", "II", "1:2", "1:5", "2:1", "2:5")}
+
+
 def test_synthetic_data_take_a_penalty_a_ratio_and_wide_embeddings():
     config = synthetic.Config(penalty=0.5, positives=100, texts=200, spread=1.0)
     data = synthetic.sources(config)["I"]

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 import torch
 
 from attnscope.theory.gradient_flow.random_problems import (
+    ADDITIVE,
     FORMS,
     MISPRINTS,
     draw_problem,
     exact,
+    first_order_attention,
     loss,
     predicted,
     relative_error,
+    with_small_weights,
 )
 
 
@@ -46,3 +50,16 @@ def test_a_misprint_is_caught_and_its_correction_exact(misprint: Any):
         right = getattr(exact(problem), misprint.of)
         assert relative_error(misprint.rate(problem, printed=False), right) < 1e-9
         assert relative_error(misprint.rate(problem, printed=True), right) > 1e-6
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_equation_71_is_right_in_the_limit_of_small_weights(seed: int):
+    """A first-order expansion: its error falls with the square of what tanh is applied to."""
+    problem, errors = draw_problem(ADDITIVE, seed), []
+    for size in (1e-2, 1e-3):
+        small = with_small_weights(problem, size)
+        inner = small.tensors["E"] @ small.tensors["M_a"].T
+        assert inner.square().mean().sqrt() == pytest.approx(size)
+        errors.append(relative_error(first_order_attention(small), exact(small).attention))
+    assert errors[1] < 1e-4
+    assert math.log10(errors[0] / errors[1]) == pytest.approx(2, abs=0.1)

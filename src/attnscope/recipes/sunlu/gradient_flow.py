@@ -32,14 +32,17 @@ from attnscope.runs.result import Measurement, Result
 from attnscope.theory.gradient_flow.classifier import classifier_flow
 from attnscope.theory.gradient_flow.groups import group_row
 from attnscope.theory.gradient_flow.random_problems import (
+    ADDITIVE,
     FORMS,
     MISPRINTS,
     Form,
     Misprint,
     draw_problem,
     exact,
+    first_order_attention,
     predicted,
     relative_error,
+    with_small_weights,
 )
 
 
@@ -58,7 +61,13 @@ class Config(RecipeSettings):
 
 QUICK = {"problems": 20, "seeds": 3, "texts": 300}
 TRAINS = False
-HEADLINE = ("relative_error", "misprint_error", "rank_correlation", "F/E at the start")
+HEADLINE = (
+    "relative_error",
+    "misprint_error",
+    "first_order_error",
+    "rank_correlation",
+    "F/E at the start",
+)
 _SHEET = Sheet("random problems")
 
 
@@ -69,7 +78,29 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
         rows += _errors(form, config.problems)
     for misprint in MISPRINTS:
         rows += _misprint_errors(misprint, config.problems)
-    return [*rows, *_weighed(config)]
+    return [*rows, *_small_weights(config.problems), *_weighed(config)]
+
+
+# Root mean squares of M_a e; at 1 the expansion says nothing.
+_SIZES = (1.0, 0.1, 0.01)
+
+
+def _small_weights(problems: int) -> list[Measurement]:
+    """Return the error of Eq. 71, which is of first order, as additive attention's weights shrink.
+
+    The supplement prints it as an equality; it is one in the limit.
+    """
+    drawn = [draw_problem(ADDITIVE, seed) for seed in range(problems)]
+    rows = []
+    for size in _SIZES:
+        errors = []
+        for problem in (with_small_weights(one, size) for one in drawn):
+            right = exact(problem).attention
+            errors.append(relative_error(first_order_attention(problem), right))
+        axes, found = {"size": size}, {"largest": max(errors)}
+        median = float(np.median(errors))
+        rows.append(_SHEET.point("first_order_error", median, axes, problems, found=found))
+    return rows
 
 
 def _errors(form: Form, problems: int) -> list[Measurement]:
@@ -137,6 +168,8 @@ def _exact_in_every_form(cell: Cell) -> Finding:
     for row in misprints:
         evidence[f"{row.axes['equation']}, {row.axes['version']}"] = f"{row.number:.1e}"
     printed = [row for row in misprints if row.axes["version"] == "printed"]
+    for row in cell.select("first_order_error"):
+        evidence[f"Eq. 71, |x| = {row.axes['size']:g}"] = f"{row.number:.1e}"
     if not all(row.number > _CAUGHT for row in printed):
         evidence["misprints"] = "not caught on every problem"
     return Finding(verdict(all(row.number < _EXACT for row in rows), True), evidence)

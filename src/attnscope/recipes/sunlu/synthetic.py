@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import altair as alt
 import numpy as np
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from attnscope.analysis.intervals import mean_interval
 from attnscope.claims.decide import above, below, by_value, reaches
@@ -22,14 +22,14 @@ from attnscope.claims.pool import Pool
 from attnscope.claims.table import Cells, Claim, Needs, Part
 from attnscope.data.polarity_texts import STRAY, PolarityTexts
 from attnscope.figures.charts import Axis, Guide, Panel, beside, curves
-from attnscope.figures.palette import FLOW_TERMS, GROUPS
+from attnscope.figures.palette import FLOW_TERMS, GROUPS, group_colours
 from attnscope.models.attentions import DotProduct, LearnedQuery
 from attnscope.models.classifier import ClassifierSpec, Output
 from attnscope.models.embedding import UniformEmbeddings
 from attnscope.models.encoders import WordStates
 from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
-from attnscope.recipes.kit.settings import RecipeSettings
+from attnscope.recipes.kit.settings import EachOnce, RecipeSettings, Several
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.sunlu.term_ratios import LAMBDA_TERMS, ratio_panels, ratio_rows
@@ -43,6 +43,9 @@ from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every
 
 POLAR = ("negative", "positive")
+Ratios = Annotated[
+    tuple[Annotated[str, StringConstraints(pattern=r"^[1-9]\d?:[1-9]\d?$")], ...], Several, EachOnce
+]
 
 
 class Config(RecipeSettings):
@@ -70,6 +73,9 @@ class Config(RecipeSettings):
     or each word by itself."""
     positives: int | None = Field(None, ge=1)
     """Positive texts, where not as many as negative ones (the supplement's figure 7)."""
+    ratios: Ratios = ("1:1", "1:2", "1:5", "2:1", "2:5")
+    """Class ratios, positive to negative, at which VᵀW is followed (the supplement's figure 7); the
+    larger class has as many texts as data set I."""
     penalty: float = Field(0.0, ge=0)
     """Weight of the penalty on VᵀW (the supplement's figure 5b); 0 leaves it out."""
     spread: float = Field(0.1, gt=0)
@@ -92,6 +98,7 @@ class Config(RecipeSettings):
 QUICK = {
     "seeds": 2,
     "scales": (1.0, 10.0, 100.0),
+    "ratios": ("1:1", "1:5"),
     "texts": 200,
     "neutral_types": 100,
     "polar_types": 10,
@@ -101,7 +108,7 @@ QUICK = {
     "lr": 0.5,
     "record_every": 10,
 }
-HEADLINE = ("sign", "neutral_ratio", "dot_sign", "rank_correlation", "accuracy")
+HEADLINE = ("sign", "neutral_ratio", "dot_sign", "rank_correlation", "VW", "accuracy")
 
 # The predicted side of each term, by group.
 SIDES: Mapping[str, Mapping[str, int]] = {
@@ -113,17 +120,22 @@ SIDES: Mapping[str, Mapping[str, int]] = {
 
 
 def sources(config: Config) -> dict[str, PolarityTexts]:
-    """Return data sets I and II."""
+    """Return data sets I and II, and I at every class ratio."""
     sizes: dict[str, Any] = {
         "positives": config.positives or config.texts,
         "negatives": config.texts,
         "neutral_types": config.neutral_types,
         "polar_types": config.polar_types,
     }
-    return {
+    found = {
         "I": PolarityTexts(**sizes),
         "II": PolarityTexts(stray=config.stray, strays=config.strays, **sizes),
     }
+    for ratio in config.ratios:
+        counts = [int(part) for part in ratio.split(":")]
+        texts = [max(1, config.texts * count // max(counts)) for count in counts]
+        found[ratio] = PolarityTexts(**sizes | {"positives": texts[0], "negatives": texts[1]})
+    return found
 
 
 def unit_of(config: Config, source: PolarityTexts, scale: float, seed: int) -> Unit:
@@ -162,11 +174,13 @@ def _objective(config: Config) -> tuple[Term, ...]:
 
 def units(config: Config) -> dict[tuple[str, float], list[Unit]]:
     """Return the units by data set and λ."""
-    both = sources(config)
+    every = sources(config)
     cells = [("I", scale) for scale in dict.fromkeys((config.scale, *config.scales))]
     cells.append(("II", config.scale))
+    # A ratio may be that of data set I, which is trained once.
+    cells += [(name, config.scale) for name in config.ratios if every[name] != every["I"]]
     return {
-        (name, scale): [unit_of(config, both[name], scale, seed) for seed in range(config.seeds)]
+        (name, scale): [unit_of(config, every[name], scale, seed) for seed in range(config.seeds)]
         for name, scale in cells
     }
 
@@ -178,6 +192,10 @@ def measure(config: Config, lab: Lab) -> list[Record]:
     for name in ("I", "II"):
         cell = _Cell(config, trained[name, config.scale])
         rows += [*cell.signs(), *cell.curves(), *cell.neutral(), *cell.dots(), *cell.accuracy()]
+        rows += cell.scores(config.penalty)
+    for ratio in config.ratios:
+        of_ratio = trained.get((ratio, config.scale), trained["I", config.scale])
+        rows += _Cell(config, of_ratio).products(ratio)
     return [*rows, *_ratios(config, trained)]
 
 
@@ -244,6 +262,30 @@ class _Cell:
     def accuracy(self) -> list[Measurement]:
         """Return the accuracy at the end: terms of a model that learned nothing mean nothing."""
         return [self.sheet.mean("accuracy", [100 * u.log[-1]["accuracy"] for u in self.units])]
+
+    def scores(self, penalty: float) -> list[Measurement]:
+        """Return each group's mean scores at the end; the supplement's figure 5b has a penalty."""
+        rows = []
+        for score in ("attention", "polarity"):
+            for group in (*POLAR, "neutral"):
+                last = [unit.log[-1][f"flow.{score}.{group}"] for unit in self.units]
+                axes = {"penalty": penalty, "group": group}
+                rows.append(self.sheet.mean(f"mean({score})", last, axes))
+        return rows
+
+    def products(self, ratio: str) -> list[Record]:
+        """Return VᵀW at the end and through training, and its size, at a class ratio."""
+        axes = {"classes": ratio}
+        last = [unit.log[-1]["flow.VW"] for unit in self.units]
+        points = {}
+        for step in self.steps:
+            values = [unit.log_row(step)["flow.VW"] for unit in self.units]
+            points[round(step / self.epoch)] = mean_interval(values)
+        return [
+            self.sheet.mean("VW", last, axes),
+            self.sheet.mean("VW_size", [abs(value) for value in last], axes),
+            self.sheet.curve("VW_curve", "epoch", points, axes),
+        ]
 
 
 def _side(row: Log, term: str, group: str) -> float:
@@ -312,15 +354,42 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
         "signs": beside(*(_signs(result, name) for name in datasets)),
         "lambda": beside(*ratio_panels(result)),
     }
+    if result.select("VW_curve"):
+        charts["class-ratio"] = _class_ratios(result)
+    texts = {name: _usual(units, name) for name in datasets}
     for name in datasets:
         logs = [
             unit
             for unit in units
-            if unit.dataset == name and unit.config["model"]["attention"]["scale"] == scale
+            if unit.config["source"] == texts[name]
+            and unit.config["model"]["attention"]["scale"] == scale
         ]
         panels = [_term(logs, term) for term in FLOW_TERMS]
         charts[f"terms-{name}"] = beside(*panels, columns=2, title=f"{name}, λ = {scale:g}")
     return charts
+
+
+def _usual(units: Sequence[Logged], dataset: str) -> Any:
+    """Return the source of a data set: the first one's, other class ratios come after it."""
+    return next(unit.config["source"] for unit in units if unit.dataset == dataset)
+
+
+def _class_ratios(result: Result) -> alt.LayerChart:
+    """Draw VᵀW through training, a curve for each class ratio (the supplement's figure 7)."""
+    rows = result.select("VW_curve")
+    groups = [f"{ratio} positive to negative" for ratio in plots.axis_values(rows, "classes")]
+    last = max(float(row.axes["epoch"]) for row in rows)
+    panel = Panel(
+        Axis("epochs", domain=(0.0, last)),
+        Axis("VᵀW"),
+        group_colours(groups),
+        title="VᵀW by class ratio",
+        labels="legend",
+        guides=[Guide([(0.0, 0.0), (last, 0.0)])],
+    )
+    return plots.band(
+        rows, panel, x="epoch", group=lambda row: f"{row.axes['classes']} positive to negative"
+    )
 
 
 def _signs(result: Result, dataset: str) -> alt.LayerChart:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -200,6 +200,34 @@ def products(problem: Problem, *, printed: bool) -> Float[Tensor, "type type2"]:
     a = parameters.attention_scores / (problem.scale if printed else 1.0)
     moved = pull.attention[:, None] * a + pull.polarity @ parameters.polarity.T
     return moved + moved.T
+
+
+ADDITIVE = Form("words", "additive", 2)
+
+
+def with_small_weights(problem: Problem, size: float) -> Problem:
+    """Return a problem of additive attention whose M_a e has so large a root mean square."""
+    tensors = dict(problem.tensors)
+    inner = tensors["E"] @ tensors["M_a"].T
+    tensors["M_a"] = tensors["M_a"] * (size / inner.square().mean().sqrt())
+    return replace(problem, tensors=tensors)
+
+
+def first_order_attention(problem: Problem) -> Float[Tensor, " type"]:
+    """Return da/dτ of additive attention to first order in its weights (sunlu, supplement Eq. 71).
+
+    Where M_a e is small, tanh is its own argument, and V, M_a and e move as in
+    a = (M_a e)ᵀV/λ: the error of what follows falls with the square of M_a e.
+    """
+    parameters, p, scale = problem.parameters(), problem.tensors, problem.scale
+    pulls = corpus_pulls(parameters.polarity, parameters.attention_scores, [problem.batch])
+    pull = pulls.mean(torch.float64)
+    E, V, W, M = p["E"], p["V"], p["W"][0], p["M_a"]
+    direction = M.T @ V
+    moved = E.T @ pull.attention  # Σ_j ρ_j e_j, which moves V and M_a
+    of_query = E @ (M.T @ (M @ moved)) + V.square().sum() * (E @ moved)
+    of_words = direction.square().sum() * pull.attention
+    return (of_query + of_words) / scale**2 + (direction @ W) * pull.polarity[:, 0] / scale
 
 
 class Misprint(NamedTuple):
