@@ -4,7 +4,11 @@ pytest imports this file before any test module, in the main process and in each
 that the import hook is in force before the package is imported.
 """
 
+import os
+import shutil
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 import torch
@@ -24,6 +28,11 @@ torch.set_num_threads(1)
 settings.register_profile("attnscope", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("explore", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile("attnscope")
+
+# Files of tests lie in memory where there is room: a unit waits for the disk at every checkpoint.
+MEMORY, ROOM = Path("/dev/shm"), 4 * 2**30
+if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 # Begun first, so that at the end no process waits for another that is in one of them.
 LONGEST = (

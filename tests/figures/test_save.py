@@ -71,6 +71,11 @@ def test_a_first_figure_that_was_interrupted_is_absent(tmp_path, monkeypatch):
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("fig")]
 
 
+def test_a_figure_drawn_again_has_the_same_bytes(tmp_path):
+    first, again = (save(figure(), tmp_path / each, "fig") for each in ("first", "again"))
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
+
+
 def test_figures_are_available_where_the_libraries_are():
     assert figures_available() is None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from array import array
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -154,12 +154,16 @@ class GrammarTranslation(Corpus):
     @cached_property
     def training_examples(self) -> Sequence[Example]:
         """2000 sentence pairs."""
-        return [self._example(pair) for pair in grammar.translation_corpus()["train"]]
+        return _encoded(self, "train")
 
     @cached_property
     def validation_examples(self) -> Sequence[Example]:
         """200 sentence pairs, none of them in the training part."""
-        return [self._example(pair) for pair in grammar.translation_corpus()["val"]]
+        return _encoded(self, "val")
+
+    def _part(self, split: str) -> list[Example]:
+        """Return a part of the corpus with words as numbers."""
+        return [self._example(pair) for pair in grammar.translation_corpus()[split]]
 
     def _example(self, pair: grammar.SentencePair) -> Example:
         # An output word with several links has the first of them as its gold position.
@@ -202,12 +206,22 @@ class GrammarSentiment(Corpus):
     @cached_property
     def training_examples(self) -> Sequence[Example]:
         """2000 sentences."""
-        return [self._example(text) for text in grammar.sentiment_corpus()["train"]]
+        return _encoded(self, "train")
 
     @cached_property
     def validation_examples(self) -> Sequence[Example]:
         """400 sentences, none of them in the training part."""
-        return [self._example(text) for text in grammar.sentiment_corpus()["val"]]
+        return _encoded(self, "val")
+
+    def _part(self, split: str) -> list[Example]:
+        """Return a part of the corpus with words as numbers."""
+        return [self._example(text) for text in grammar.sentiment_corpus()[split]]
 
     def _example(self, text: grammar.LabelledSentence) -> Example:
         return Example(text.id, self.input_words.encode([*text.tokens, EOS]), [0], [text.label])
+
+
+@cache
+def _encoded(source: GrammarTranslation | GrammarSentiment, split: str) -> list[Example]:
+    """Encode a part of a grammar's corpus once for all sources that are equal."""
+    return source._part(split)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -34,6 +35,7 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     return [f"{name} {one[name]} and {other[name]}" for name in shared if one[name] != other[name]]
 
 
+@cache  # the file of a package's facts is read for every unit otherwise
 def _version(name: str) -> str:
     try:
         return version(name)
