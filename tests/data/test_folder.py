@@ -445,3 +445,16 @@ def test_the_gold_alignments_have_the_known_numbers_of_links():
     assert len(pairs) == 447
     assert sum(len(pair.sure) for pair in pairs) == 4038
     assert sum(len(pair.possible) for pair in pairs) == 17438
+
+
+def test_languages_of_parallel_text_may_be_those_of_its_files(tmp_path):
+    (tmp_path / "meta.json").write_text('{"kind": "parallel text"}')
+    for split, lines in (("train", "eins\nzwei\n"), ("dev", "drei\n")):
+        for language in ("de", "en"):
+            (tmp_path / f"{split}.{language}").write_text(lines)
+    corpus = CorpusFolder.open(tmp_path)
+    assert (corpus.kind, corpus.languages) == ("translation", ("de", "en"))
+    assert corpus.pairs("dev", "de", "en")[0].source == "drei"
+    (tmp_path / "train.nl").write_text("een\ntwee\n")  # Which two of the three?
+    with pytest.raises(CorpusError, match="neither 'labels'"):
+        CorpusFolder.open(tmp_path)

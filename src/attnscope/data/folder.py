@@ -104,15 +104,17 @@ class CorpusFolder:
         meta = _meta(path / META)
         labels = _names(path / META, meta, "labels")
         languages = () if labels else _names(path / META, meta, "langs")
+        try:
+            files = {found.name.removesuffix(".gz") for found in path.iterdir()}
+        except OSError as error:
+            raise CorpusError(f"{path} cannot be read ({error.strerror or error}).") from error
+        if str(meta.get("kind")).startswith("parallel") and not labels:
+            languages = languages or _languages(files)
         if not labels and not languages:
             raise CorpusError(
                 f"{path / META} has neither 'labels' (names of the classes, for classification) "
                 f"nor 'langs' (names of the languages, for translation)."
             )
-        try:
-            files = {found.name.removesuffix(".gz") for found in path.iterdir()}
-        except OSError as error:
-            raise CorpusError(f"{path} cannot be read ({error.strerror or error}).") from error
         jsonl, parallel = _splits(files, ("jsonl",)), _splits(files, languages)
         splits = jsonl if labels or not parallel else parallel
         if not splits:
@@ -293,6 +295,15 @@ def _sizes(meta: dict[str, Any]) -> dict[str, int]:
         return {}
     counts = {name: row.get("n") for name, row in stats.items() if isinstance(row, dict)}
     return {name: count for name, count in counts.items() if type(count) is int}
+
+
+_LANGUAGE = re.compile(r"train\.([a-z]{2,3})")
+
+
+def _languages(files: set[str]) -> tuple[str, ...]:
+    """Return the two languages that the training part has files in; none of another number."""
+    found = sorted(match[1] for match in map(_LANGUAGE.fullmatch, files) if match)
+    return tuple(found) if len(found) == 2 else ()
 
 
 def _splits(files: set[str], endings: tuple[str, ...]) -> tuple[str, ...]:

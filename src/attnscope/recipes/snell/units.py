@@ -48,7 +48,16 @@ REFERENCE, COMPARISONS, UNIFORM, PROXY = 20, (13, 14, 15, 16, 17), (12, 8, 9, 10
 # The authors train the proxy of the corpora with longer texts more slowly.
 _PROXY_RATES = {"imdb": 5e-5, "yelp": 5e-5, "amazon": 5e-5}
 # The authors' epochs of translation; a corpus that stands in has those of the one it stands for.
-_EPOCHS = {"multi30k-de-en": 20, "multi30k-en-de": 20, "tatoeba-de-en": 30, "tatoeba-en-nl": 40}
+_EPOCHS = {
+    "multi30k-de-en": 20,
+    "multi30k-en-de": 20,
+    "tatoeba-de-en": 30,
+    "tatoeba-en-nl": 40,
+    "newstest-de-en": 30,
+    "helpdocs-en-nl": 40,
+    "bible-en-pt": 30,
+    "bible-it-pt": 40,
+}
 _OTHER_EPOCHS = 30
 
 
