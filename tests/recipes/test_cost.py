@@ -10,14 +10,21 @@ from pydantic import Field
 from attnscope.data.tasks import PermutationCopy
 from attnscope.errors import UsageError
 from attnscope.models.seq2seq import Seq2SeqSpec
-from attnscope.recipes import find
+from attnscope.recipes import entries, find
 from attnscope.recipes.kit.duration import about
 from attnscope.recipes.kit.settings import RecipeSettings
 from attnscope.recipes.recipe import module_of
 from attnscope.running.cost import budget as budgets
 from attnscope.running.cost.budget import fit_budget
+from attnscope.running.cost.measuring import MeasuringCost, measuring_cost
 from attnscope.running.cost.plan import planned_units
-from attnscope.running.cost.timing import Pace, kind_of, measure_paces, seconds_of_units
+from attnscope.running.cost.timing import (
+    Pace,
+    kind_of,
+    measure_paces,
+    seconds_of_evaluations,
+    seconds_of_units,
+)
 from attnscope.running.run import read_config
 from attnscope.running.settings_list import settings_of
 from attnscope.training.progress import Silent
@@ -104,9 +111,14 @@ def fit(monkeypatch):
     monkeypatch.setattr(
         budgets, "seconds_of_units", lambda units, paces, jobs: sum(u.training.steps for u in units)
     )
-    return lambda budget, **given: fit_budget(
-        OWN, Config(**given), given, budget, "cpu", 1, Silent()
-    )
+    # A second for the evaluations of each unit.
+    monkeypatch.setattr(budgets, "seconds_of_evaluations", lambda units, paces: len(units))
+
+    def fit(budget, ratio=0, seconds=0, **given):
+        cost = MeasuringCost(ratio, seconds)
+        return fit_budget(OWN, Config(**given), given, budget, "cpu", 1, Silent(), cost)
+
+    return fit
 
 
 def test_a_budget_takes_seeds_first_then_steps_and_leaves_models_alone(fit):
@@ -123,6 +135,37 @@ def test_a_given_setting_stays_and_what_never_fits_is_one_sentence(fit):
     assert fit("2h", seeds=5).config.seeds == 5
     with pytest.raises(UsageError, match=r"--budget 60s: at its smallest sizes .* about 8 min"):
         fit("60s")
+
+
+def test_a_budget_includes_measuring_and_says_so(fit):
+    # Six models train for 24,000 seconds and are measured for 6 * 1000 + 600.
+    whole = fit("8.5h", ratio=1000, seconds=600)
+    assert (whole.config.seeds, whole.seconds) == (5, 30_600)
+    assert "of which about 1.8 h to measure and draw" in whole.sentence
+    assert fit("8.4h", ratio=1000, seconds=600).config.seeds < 5
+
+
+def test_settings_that_do_not_go_together_are_passed_over(fit, monkeypatch):
+    def measure_wide_models_only(config, lab):
+        if config.hidden < 64:
+            raise UsageError("hidden is too small for the vectors.")
+        return measure(config, lab)
+
+    monkeypatch.setattr(OWN, "measure", measure_wide_models_only)
+    assert fit("1h").config.hidden == 64
+
+
+def test_measuring_grows_with_all_evaluations_of_all_units():
+    units = planned_units(OWN, Config(seeds=2, steps=10))
+    paces = {kind_of(units[:1]): Pace(1.0, 0.5, 0.25)}
+    assert seconds_of_evaluations(units, paces) == pytest.approx(3 * 3 * 40 * 0.25)
+    assert MeasuringCost(0.5, 2.0).after(90.0) == 47.0
+
+
+def test_the_time_of_measuring_of_every_recipe_is_known():
+    untimed = MeasuringCost()
+    assert [entry.name for entry in entries() if measuring_cost(entry.name) == untimed] == []
+    assert measuring_cost("own/mine") == untimed
 
 
 def test_settings_that_make_a_run_smaller_are_numbers_and_lists_not_data():

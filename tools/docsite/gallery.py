@@ -31,12 +31,10 @@ def pages() -> Pages:
             f":::::{{grid}} 1 2 2 3\n:gutter: 2\n:class-container: gallery\n\n{cards}\n:::::\n"
         )
     intro = (
-        "# Gallery\n\nOne card for every recipe, made from the committed results. A report is one "
-        "file that opens without a network: every number, figure and matrix of the paper's "
-        "recipes. "
-        "Minutes are those of a full run on two CPU cores and on one GPU; every recipe also runs "
-        "in "
-        "under a minute with `--quick`.\n\n"
+        "# Gallery\n\nOne card for every recipe, made from the committed results. A card opens the "
+        "recipe in the report of its paper: one file that needs no network, with every number, "
+        "figure and matrix. Times are those of a full run on two CPU cores and on one GPU; every "
+        "recipe is quicker, and smaller, with `--quick`.\n\n"
     )
     return {"gallery.md": intro + "\n".join(sections)}
 
@@ -47,14 +45,23 @@ def _card(entry: Entry, verdicts: Counter[str]) -> str:
     image = (
         f":img-top: {os.path.relpath(picture, PAGE)}\n:img-alt: {entry.title}\n" if picture else ""
     )
-    counts = ", ".join(f"{word} {count}" for word, count in sorted(verdicts.items()))
+    counts = "".join(f" · {count} {_AGREES[word]}" for word, count in sorted(verdicts.items()))
     tags = "no download" if entry.needs == "nothing" else "needs corpora"
     return (
-        f"::::{{grid-item-card}} {entry.name}\n{image}:link: recipes/{paper}\n:link-type: doc\n\n"
+        f"::::{{grid-item-card}} {entry.name}\n{image}:link: {report_of(entry.name)}\n"
+        f":link-type: url\n:link-alt: the report of {entry.name}\n\n"
         f"{entry.title[:1].upper()}{entry.title[1:]}.\n\n:::{{card-footer}}\n{tags} · "
-        f"CPU {minutes(entry.cpu_minutes)}, GPU {minutes(entry.gpu_minutes)}"
-        f"{f' · {counts}' if counts else ''}\n:::\n::::\n"
+        f"CPU {minutes(entry.cpu_minutes)}, GPU {minutes(entry.gpu_minutes)}{counts} · "
+        f"[settings](recipes/{paper}.md#{entry.name.replace('/', '')})\n:::\n::::\n"
     )
+
+
+_AGREES = {"holds": "hold", "fails": "fail", "undecided": "undecided"}
+
+
+def report_of(recipe: str) -> str:
+    """Return the address of a recipe in its paper's report, from the gallery."""
+    return f"../reports/{recipe.partition('/')[0]}.html#recipe-{recipe.replace('/', '-')}"
 
 
 def figures_of(recipe: str) -> list[Path]:

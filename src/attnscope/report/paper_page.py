@@ -145,12 +145,12 @@ class PaperPage:
         yield ""
 
     def _variants(self) -> Iterator[str]:
-        lines = []
+        lines: list[str] = []
         folders = sorted((self.results / "variants").glob("*/"))
         for folder in folders:
             found = [r for r in read_results(folder) if r.recipe.startswith(f"{self.paper}/")]
             if found:
-                lines.append(_variant(folder.name, found))
+                lines += _variant(folder.name, found)
         if lines:
             yield "## Variants\n"
             yield "The same recipes with other settings, in `results/variants`; none decides.\n"
@@ -250,13 +250,12 @@ def _departures(judged: Iterable[Judged]) -> tuple[list[str], list[str]]:
     return sorted(corpora), list(others)
 
 
-def _variant(name: str, found: Sequence[Result]) -> str:
-    commands = ", ".join(
-        f"`{command_of(result, module_of(find(result.recipe)))}`" for result in found
-    )
-    said = []
+def _variant(name: str, found: Sequence[Result]) -> Iterator[str]:
+    commands = [command_of(result, module_of(find(result.recipe))) for result in found]
+    parts = ", ".join(dict.fromkeys(result.part for result in found if result.part))
+    more = f" and {len(commands) - 1} more{f' ({parts})' if parts else ''}" if commands[1:] else ""
+    yield f"- **{name}**: `{commands[0]}`{more}"
     for claim in judge(found):
         shown = claim.readings[1] if claim.readings else claim
-        if claim.setting and shown.verdict != "undecided":
-            said.append(f"`{claim.id}` {shown.verdict}")
-    return f"- **{name}**: {commands}{': ' if said else ''}{', '.join(said)}"
+        if claim.setting and shown.evidence and shown.verdict != "undecided":
+            yield f"  - `{claim.id}` **{shown.verdict}**: {_found(shown.evidence)}."

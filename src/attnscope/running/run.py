@@ -17,6 +17,7 @@ from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.recipe import Charts, module_of, read_logged
 from attnscope.recipes.registry import Entry, find, find_known, measures_of
 from attnscope.running.cost.budget import fit_budget
+from attnscope.running.cost.measuring import measuring_cost
 from attnscope.running.naming import demand_free, naming_of
 from attnscope.running.placing import Placement
 from attnscope.runs.environment import environment
@@ -125,7 +126,8 @@ def run(
     count = job_count(place, jobs)
     if budget is not None:
         given = dict(settings or {}) | ({} if seeds is None else {"seeds": seeds})
-        chosen = fit_budget(module, config, given, budget, here, count, progress)
+        cost = measuring_cost(entry.name)
+        chosen = fit_budget(module, config, given, budget, here, count, progress, cost)
         progress.note(chosen.sentence)
         config = chosen.config
     named = naming_of(config, module.QUICK if quick else None, name)

@@ -87,13 +87,23 @@ function footer() {
   }));
 }
 
+// #attention opens a view, #recipe-snell-fig3 the overview at that recipe: both can be linked to.
+function openAddress() {
+  const wanted = location.hash.slice(1);
+  if (TABS.includes(wanted)) open(wanted);
+  else if (wanted.startsWith("recipe-") && panel(wanted)) {
+    open("overview");
+    panel(wanted).scrollIntoView();
+  }
+}
+
 function start() {
   explainTerms();
   tabs();
   themeButton();
   showOverview();
-  const wanted = location.hash.slice(1);
-  if (TABS.includes(wanted)) open(wanted);
+  openAddress();
+  addEventListener("hashchange", openAddress);
   footer();
   if ("live" in document.documentElement.dataset) {
     follow((news) => {

@@ -1,1 +1,1 @@
-"""Time that a run takes on this machine: its units, timed for a few steps, and multiplied."""
+"""Time that a run takes on this machine: its units, timed for a few steps, and measuring."""

@@ -16,8 +16,15 @@ from typing import Any, Literal
 from attnscope.errors import UsageError
 from attnscope.recipes.kit.duration import about, seconds_of
 from attnscope.recipes.recipe import RecipeModule
+from attnscope.running.cost.measuring import MeasuringCost
 from attnscope.running.cost.plan import planned_units
-from attnscope.running.cost.timing import Paces, kind_of, measure_paces, seconds_of_units
+from attnscope.running.cost.timing import (
+    Paces,
+    kind_of,
+    measure_paces,
+    seconds_of_evaluations,
+    seconds_of_units,
+)
 from attnscope.running.settings_list import Setting, settings_of
 from attnscope.runs.spec import Settings, read_settings
 from attnscope.training.progress import Progress
@@ -44,8 +51,9 @@ def fit_budget(
     device: Literal["cpu", "cuda"],
     jobs: int,
     progress: Progress,
+    measuring: MeasuringCost,
 ) -> Fit:
-    """Return settings whose units train within a budget.
+    """Return settings whose run fits a budget.
 
     Parameters
     ----------
@@ -54,30 +62,31 @@ def fit_budget(
     given
         Those that the user has given: they stay.
     budget
-        As in ``90s``, ``10m`` or ``1h``; measuring and drawing are not part of it.
+        As in ``90s``, ``10m`` or ``1h``: training, evaluating, measuring and drawing.
     jobs
         Number of worker processes.
+    measuring
+        The recipe's time after training.
     """
     allowed, paces = seconds_of(budget), Paces()
     free = [each for each in settings_of(module) if each.size and each.name not in given]
     sizes, amounts = _sizes(module, config, free, device)
     least = 0.0
+    progress.note("Timing a few steps of each kind of model.")
     quick = {each.name: each.quick for each in sizes}
     for changes in (*_ladder(amounts), *_ladder(amounts, quick)):
-        smaller = _changed(config, changes)
-        if smaller is None:
+        plan = _planned(module, config, changes, device)
+        if plan is None:
             continue
-        units = planned_units(module, smaller, device)
-        unknown = {kind_of([unit]) for unit in units} - paces.keys()
-        if unknown:
-            progress.note(f"Timing a few steps of {len(unknown)} kinds of models.")
+        smaller, units = plan
         paces = measure_paces(units, paces)
-        least = seconds_of_units(units, paces, jobs)
+        after = measuring.after(seconds_of_evaluations(units, paces))
+        least = seconds_of_units(units, paces, jobs) + after
         if least <= allowed:
-            return Fit(smaller, least, _sentence(budget, config, changes, least))
+            return Fit(smaller, least, _sentence(budget, config, changes, least, after))
     raise UsageError(
-        f"--budget {budget}: at its smallest sizes this run trains for {about(least)}; give a "
-        "larger budget, fewer or smaller corpora, or smaller settings."
+        f"--budget {budget}: at its smallest sizes this run takes {about(least)}; give a larger "
+        "budget, fewer or smaller corpora, or smaller settings."
     )
 
 
@@ -88,9 +97,9 @@ def _sizes(
     units = planned_units(module, config, device)
     sizes, amounts = [], []
     for setting in settings:
-        smaller = _changed(config, {setting.name: setting.quick})
-        fewer = units if smaller is None else planned_units(module, smaller, device)
-        if smaller is None or fewer != units:
+        plan = _planned(module, config, {setting.name: setting.quick}, device)
+        fewer = units if plan is None else plan[1]
+        if plan is None or fewer != units:
             sizes.append(setting)
         if fewer != units and _kinds(fewer) <= _kinds(units):
             amounts.append(setting)
@@ -124,25 +133,29 @@ def _between(setting: Setting, share: float) -> Any:
     return round(setting.default * (max(setting.quick, 1) / setting.default) ** share)
 
 
-def _changed(config: Settings, changes: Changes) -> Settings | None:
-    """Return settings with some changed, or None where they do not go together."""
+def _planned(
+    module: RecipeModule, config: Settings, changes: Changes, device: Any
+) -> tuple[Settings, list[Unit]] | None:
+    """Return settings with some changed, and their units; None where they do not go together."""
     try:
-        return read_settings(type(config), dict(config) | changes, "budget")
+        smaller = read_settings(type(config), dict(config) | changes, "budget")
+        return smaller, planned_units(module, smaller, device)
     except UsageError:
         return None
 
 
-def _sentence(budget: str, config: Settings, changes: Changes, seconds: float) -> str:
+def _sentence(budget: str, config: Settings, changes: Changes, seconds: float, after: float) -> str:
     smaller = {name: value for name, value in changes.items() if value != getattr(config, name)}
+    takes = f"{about(seconds)}, of which {about(after)} to measure and draw"
     if not smaller:
-        return f"--budget {budget}: the full sizes fit ({about(seconds)} of training)."
+        return f"--budget {budget}: the full sizes fit ({takes})."
     chosen = ", ".join(
         f"{name}={_text(value)} (not {_text(getattr(config, name))})"
         for name, value in smaller.items()
     )
     fewer = "Fewer seeds make intervals wider; " if any("seeds" in n for n in smaller) else ""
     costs = f"{fewer}sizes below the papers' leave their claims undecided.".capitalize()
-    return f"--budget {budget}: {chosen}; {about(seconds)} of training. {costs}"
+    return f"--budget {budget}: {chosen}; {takes}. {costs}"
 
 
 def _text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""The estimate that ``attnscope show`` prints: units, and the time that they train."""
+"""The estimate that ``attnscope show`` prints: training, evaluating, measuring and drawing."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from typing import Any, Literal
 from attnscope.recipes.kit.duration import about
 from attnscope.recipes.recipe import module_of
 from attnscope.recipes.registry import find
+from attnscope.running.cost.measuring import measuring_cost
 from attnscope.running.cost.plan import planned_units
-from attnscope.running.cost.timing import measure_paces, seconds_of_units
+from attnscope.running.cost.timing import (
+    measure_paces,
+    seconds_of_evaluations,
+    seconds_of_units,
+)
 from attnscope.running.run import choose_device, job_count, read_config
 from attnscope.training.unit import Unit
 
@@ -23,14 +28,17 @@ class Estimate:
     Attributes
     ----------
     seconds
-        Of training and evaluation, on all cores or the GPU.
+        Of the whole run, on all cores or the GPU.
+    measuring
+        Those of them that come after training: measuring and drawing, in one process.
     by_dataset
-        The same for each data set alone.
+        Seconds of training and evaluating each data set's units alone.
     units, finished
         Number of units, and of those that the workspace has already.
     """
 
     seconds: float
+    measuring: float
     by_dataset: Mapping[str, float]
     units: int
     finished: int
@@ -49,8 +57,8 @@ class Estimate:
             each = (f"{name} {about(time)[6:]}" for name, time in self.by_dataset.items())
             parts = f" ({', '.join(each)})"
         return (
-            f"{about(self.seconds).capitalize()} {place}{parts} to train and evaluate {self.units} "
-            f"units{left}; measuring and drawing come on top."
+            f"{about(self.seconds).capitalize()} {place}: to train and evaluate {self.units} units"
+            f"{parts}{left}, and {about(self.measuring)} to measure and draw."
         )
 
 
@@ -66,7 +74,8 @@ def estimate(
 ) -> Estimate:
     """Return how long a run takes on this machine, from a few timed steps of its units.
 
-    The parameters are those of `attnscope.run`. Finished units of the workspace cost nothing.
+    The parameters are those of `attnscope.run`. Finished units of the workspace are not trained
+    again; they are measured.
     """
     entry = find(recipe)
     config = read_config(entry, settings, seeds=seeds, quick=quick)
@@ -74,14 +83,15 @@ def estimate(
     count = job_count(place, jobs)
     units = planned_units(module_of(entry), config, place)
     left = [unit for unit in units if not _is_finished(unit, Path(out))]
-    paces = measure_paces(left, {})
+    paces = measure_paces(units, {})
     datasets = {unit.source.dataset: None for unit in left}
     each = {
         name: seconds_of_units([u for u in left if u.source.dataset == name], paces, count)
         for name in datasets
     }
-    seconds = seconds_of_units(left, paces, count)
-    return Estimate(seconds, each, len(units), len(units) - len(left), place, count)
+    after = measuring_cost(entry.name).after(seconds_of_evaluations(units, paces))
+    seconds = seconds_of_units(left, paces, count) + after
+    return Estimate(seconds, after, each, len(units), len(units) - len(left), place, count)
 
 
 def _is_finished(unit: Unit, workspace: Path) -> bool:

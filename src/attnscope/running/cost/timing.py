@@ -42,11 +42,14 @@ class Pace:
 
     def seconds(self, unit: Unit) -> float:
         """Return the time of a group that trains as this unit does."""
+        return self.start + unit.training.steps * self.step + self.evaluations(unit)
+
+    def evaluations(self, unit: Unit) -> float:
+        """Return the time of all evaluations of such a group."""
         training = unit.training
         # The scores of the last and of the best weights are read like those of an evaluation.
         times = len(training.schedule) + 2 * bool(training.final_scores)
-        evaluating = times * training.examples * self.example
-        return self.start + training.steps * self.step + evaluating
+        return times * training.examples * self.example
 
 
 Paces = dict[str, Pace]
@@ -78,6 +81,11 @@ def seconds_of_units(units: Sequence[Unit], paces: Paces, jobs: int) -> float:
     """Return the time of all units in so many processes."""
     times = [paces[kind_of(group)].seconds(group[0]) for group in groups(units)]
     return max(sum(times) / jobs, max(times, default=0.0))
+
+
+def seconds_of_evaluations(units: Sequence[Unit], paces: Paces) -> float:
+    """Return the time of all evaluations of all units, one after another."""
+    return sum(paces[kind_of(group)].evaluations(group[0]) for group in groups(units))
 
 
 class _Enough(Exception):
