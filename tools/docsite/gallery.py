@@ -16,6 +16,7 @@ from docsite.markdown import Pages, minutes
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
 PAGE = ROOT / "docs" / "generated"
+REPORT = ROOT / "src" / "attnscope" / "report"
 REPORTS = ROOT / "build" / "reports" / "reports"
 
 
@@ -79,11 +80,12 @@ def _verdicts() -> dict[str, Counter[str]]:
 
 
 def write_reports() -> None:
-    """Write a report for each paper, where its results have changed since."""
+    """Write a report for each paper, where its results or the report's code have changed since."""
     REPORTS.mkdir(parents=True, exist_ok=True)
     for paper in PAPERS:
         folders = sorted(path.parent for path in (RESULTS / paper).rglob("result.json"))
         page = REPORTS / f"{paper}.html"
-        newest = max(path.stat().st_mtime for path in (RESULTS / paper).rglob("*"))
+        read = (*(RESULTS / paper).rglob("*"), *REPORT.rglob("*.*"))
+        newest = max(path.stat().st_mtime for path in read)
         if not page.exists() or page.stat().st_mtime < newest:
             write_report(folders, page)

@@ -93,7 +93,7 @@ function openAddress() {
   if (TABS.includes(wanted)) open(wanted);
   else if (wanted.startsWith("recipe-") && panel(wanted)) {
     open("overview");
-    panel(wanted).scrollIntoView();
+    panel(wanted).scrollIntoView({ behavior: "instant" });
   }
 }
 
