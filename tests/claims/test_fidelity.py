@@ -17,7 +17,7 @@ from attnscope.claims.fidelity import (
     sentence,
 )
 from attnscope.claims.papers import PAPERS
-from attnscope.claims.printed_cells import corpora, is_result, query
+from attnscope.claims.printed_cells import corpora, is_result, queries
 from attnscope.claims.published import PublishedRow, published
 from attnscope.recipes.registry import entries
 from attnscope.runs.result import Measurement, Result
@@ -44,9 +44,10 @@ def test_queries_name_recipes_that_there_are_and_corpora_that_are_known():
     recipes = {entry.name for entry in entries()}
     for paper in PAPERS:
         for row in published(paper):
-            asked = query(paper, row) if is_result(paper, row) else None
-            assert asked is None or asked.recipe in recipes
-        assert {kind for _, kind in corpora(paper).values()} <= {"own", "part", "stand-in"}
+            for asked in queries(paper, row) if is_result(paper, row) else ():
+                assert asked.recipe in recipes
+        for places in corpora(paper).values():
+            assert {kind for _, kind in places} <= {"own", "part", "stand-in"}
 
 
 def test_a_cell_is_within_three_points_or_inside_the_interval():
@@ -105,6 +106,47 @@ def test_a_printed_mean_of_runs_is_compared_with_the_prediction_interval():
     assert found[0].measured is not None
     assert found[0].measured.high == pytest.approx(81 + half, rel=1e-5)
     assert compare([result.model_copy(update={"scale": "quick"})])[0].measured is None
+
+
+def full(recipe: str, dataset: str, name: str, value: float, **more: object) -> Result:
+    settings, axes = more.pop("config", {}), more
+    row = Measurement(name=name, dataset=dataset, axes=axes, split="test", value=value, n=9)
+    fields = {"recipe": recipe, "scale": "full", "config": settings, "environment": {}}
+    return Result(**fields, seconds=0.0, measurements=(row,))  # type: ignore[arg-type]
+
+
+def test_whole_texts_are_preferred_to_cut_ones_and_are_the_papers_own():
+    axes = {"attention": "additive", "model": "base"}
+    cut = full("tutek/table1", "tutek-imdb", "f1_trained", 88.0, **axes)
+    whole = full("tutek/table1", "tutek-imdb-uncut", "f1_trained", 90.0, **axes)
+    for results, corpus, value in (([cut], "part", 88.0), ([whole, cut], "own", 90.0)):
+        found = [c for c in compare(results) if c.measured is not None]
+        assert {c.corpus for c in found} == {corpus}
+        assert found[0].measured is not None
+        assert found[0].measured.value == value
+
+
+def test_tables_of_bleu_are_compared_with_the_checkpoint_of_the_best_bleu_by_the_codes_way():
+    rows = []
+    for way, value in (("text", 30.0), ("code", 31.0), ("code-bleu", 32.0)):
+        result = full("snell/table5", "multi30k-de-en", "A(alpha,beta_uf)", value, way=way)
+        rows += [row.model_copy(update={"split": "val"}) for row in result.measurements]
+    both = full("snell/table5", "", "", 0.0).model_copy(update={"measurements": tuple(rows)})
+    for way, expected in (("text", {30.0}), ("code", {31.0, 32.0})):
+        found = {c.row.table: c.measured for c in compare([both], way) if c.measured}
+        assert {each.value for each in found.values()} == expected
+        if way == "code":
+            assert (found["table5"].value, found["table6"].value) == (31.0, 32.0)
+
+
+def test_escan_at_other_lengths_than_those_recorded_is_a_part():
+    recorded = {"separator": "marked", "shortest_output": 10, "longest_output": 15}
+    axes = {"model": "ao", "cell": "gru", "attention": "dot"}
+    for settings, corpus in ((recorded, "own"), ({"separator": "none"}, "part")):
+        given = {"config": settings, **axes}
+        result = full("aitken/fig3", "escan", "padded_accuracy", 0.98, **given)
+        found = [c for c in compare([result]) if c.measured is not None]
+        assert [c.corpus for c in found] == [corpus]
 
 
 def test_a_reason_is_the_first_that_fits_or_not_known():

@@ -19,7 +19,7 @@ from importlib.resources import files
 from attnscope.analysis.intervals import Interval, prediction_interval
 from attnscope.claims.papers import PAPERS
 from attnscope.claims.pool import interval_of
-from attnscope.claims.printed_cells import CellQuery, corpora, is_result, is_statistic, query
+from attnscope.claims.printed_cells import CellQuery, is_result, is_statistic, queries
 from attnscope.claims.published import PublishedRow, published
 from attnscope.runs.result import Measurement, Result
 
@@ -91,8 +91,14 @@ class ComparedCell:
         return abs(self.off) / size
 
 
-def compare(results: Iterable[Result]) -> list[ComparedCell]:
-    """Return every printed result of the papers, with the measured number where there is one."""
+def compare(results: Iterable[Result], way: str = "text") -> list[ComparedCell]:
+    """Return every printed result of the papers, with the measured number where there is one.
+
+    Parameters
+    ----------
+    way
+        ``text`` or ``code``: the procedure, where a paper's text and its authors' code differ.
+    """
     by_recipe: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         if result.scale == "full":
@@ -101,29 +107,34 @@ def compare(results: Iterable[Result]) -> list[ComparedCell]:
     for paper in PAPERS:
         for row in published(paper):
             if is_result(paper, row):
-                found.append(_compared(paper, row, by_recipe))
+                found.append(_compared(paper, row, by_recipe, way))
     return found
 
 
-def _compared(paper: str, row: PublishedRow, results: dict[str, list[Result]]) -> ComparedCell:
-    asked = query(paper, row)
-    corpus = corpora(paper).get(row.dataset, ("", OWN))[1]
-    measurement = _find(asked, results.get(asked.recipe, [])) if asked else None
-    if asked is None or measurement is None:
-        return ComparedCell(paper, row, corpus, None)
-    interval = _interval(measurement, _RUNS.get(paper, 1)).scaled(asked.factor)
-    if asked.error:
-        interval = interval.shifted(row.value)
-    return ComparedCell(paper, row, corpus, interval)
+def _compared(
+    paper: str, row: PublishedRow, results: dict[str, list[Result]], way: str
+) -> ComparedCell:
+    places = queries(paper, row, way)
+    for asked in places:
+        found = _find(asked, results.get(asked.recipe, []))
+        if found is not None:
+            measurement, corpus = found
+            interval = _interval(measurement, _RUNS.get(paper, 1)).scaled(asked.factor)
+            if asked.error:
+                interval = interval.shifted(row.value)
+            return ComparedCell(paper, row, corpus, interval)
+    return ComparedCell(paper, row, places[0].corpus if places else OWN, None)
 
 
-def _find(asked: CellQuery, results: Sequence[Result]) -> Measurement | None:
+def _find(asked: CellQuery, results: Sequence[Result]) -> tuple[Measurement, str] | None:
+    """Return the measurement, and how its data relate to the paper's."""
     preferred = [result for result in results if _has(result, asked)]
+    corpus = PART if asked.corpus == OWN and not preferred else asked.corpus
     for result in reversed(preferred or list(results)):
         for name in filter(None, (asked.name, asked.otherwise)):
             for row in reversed(result.select(name, asked.dataset, **asked.axes)):
                 if row.value is not None and asked.split in ("", row.split):
-                    return row
+                    return row, corpus
     return None
 
 

@@ -1,7 +1,7 @@
 """Which printed numbers are results, and the measurement that each of them is compared with.
 
 Settings (batch sizes, dimensions), drawings that illustrate, and bounds of plots are not results.
-Every other row of ``published/*.csv`` is a cell, and `query` names its measurement: recipe, name,
+Every other row of ``published/*.csv`` is a cell, and `queries` name its measurement: recipe, name,
 data set, split, axes, and the factor that brings it to the printed unit. A cell without a query is
 one that nothing here measures.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -29,11 +29,14 @@ class CellQuery:
     factor
         What the measured number is multiplied by to be in the printed unit.
     settings
-        Settings of the runs that are preferred where several have the measurement.
+        The settings that the printed number has; other runs are taken where there is none of them,
+        and count as a part of the corpus.
     otherwise
         The measurement that is taken where there is none of this name.
     error
         Whether the measured number is the distance from the printed one.
+    corpus
+        How the data set relates to the paper's: ``own``, ``part`` or ``stand-in``.
     """
 
     recipe: str
@@ -45,6 +48,7 @@ class CellQuery:
     settings: Mapping[str, Any] = field(default_factory=dict)
     otherwise: str = ""
     error: bool = False
+    corpus: str = "own"
 
 
 _STATISTICS = ("median_length", "train_size", "val_size", "vocab_size")
@@ -94,18 +98,45 @@ def is_result(paper: str, row: PublishedRow) -> bool:
 
 
 @cache
-def corpora(paper: str) -> dict[str, tuple[str, str]]:
-    """Return data set, and how it relates to the paper's, by the paper's name of it."""
+def corpora(paper: str) -> dict[str, list[tuple[str, str]]]:
+    """Return data sets, the preferred first, each with how it relates to the paper's.
+
+    By the paper's name. A corpus is ``own`` where its texts, its split and its lengths are the
+    paper's, and a ``part`` where some of the texts, another split or other lengths are used.
+    """
     path = files("attnscope.claims").joinpath("fidelity_corpora.csv")
+    found: dict[str, list[tuple[str, str]]] = {}
     with path.open(encoding="utf-8") as lines:
-        rows = [row for row in csv.DictReader(lines) if row["paper"] == paper]
-    return {row["printed"]: (row["dataset"], row["corpus"]) for row in rows}
+        for row in csv.DictReader(lines):
+            if row["paper"] == paper:
+                found.setdefault(row["printed"], []).append((row["dataset"], row["corpus"]))
+    return found
 
 
-def query(paper: str, row: PublishedRow) -> CellQuery | None:
-    """Return where the measurement of a printed number is, or None where there is none."""
-    dataset = corpora(paper).get(row.dataset, ("", ""))[0]
-    return _QUERIES[paper](row, dataset, dict(row.variant))
+def queries(paper: str, row: PublishedRow, way: str = "text") -> list[CellQuery]:
+    """Return where the measurement of a printed number may be, the preferred place first.
+
+    Parameters
+    ----------
+    way
+        ``text`` or ``code``: the procedure, where a paper's text and its authors' code differ.
+    """
+    found = []
+    for dataset, corpus in corpora(paper).get(row.dataset, [("", "own")]):
+        asked = _QUERIES[paper](row, dataset, dict(row.variant))
+        if asked is not None:
+            asked = replace(asked, corpus=corpus)
+            found += _by_code(row, asked) if way == "code" else [asked]
+    return found
+
+
+def _by_code(row: PublishedRow, asked: CellQuery) -> list[CellQuery]:
+    """Return the same by the authors' code; tables of BLEU have a checkpoint of their own."""
+    if "way" not in asked.axes:
+        return [asked]
+    own = row.table in _BLEU and not row.metric.startswith("xi")
+    ways = ("code-bleu", "code") if own else ("code",)
+    return [replace(asked, axes={**asked.axes, "way": way}) for way in ways]
 
 
 _KENDALL, _BLEU, _TRAIN = ("table3", "table4"), ("table4", "table6", "table8"), ("table7", "table8")
@@ -206,6 +237,8 @@ def _aitken(row: PublishedRow, dataset: str, variant: Mapping[str, str]) -> Cell
         return CellQuery(recipe, "variance_drop", dataset, "", axes, 100, settings)
     if row.metric == "target_length_excess":
         return CellQuery("aitken/fig4", row.metric, dataset, factor=100)
+    if row.metric in ("train_size", "vocab_size"):
+        return CellQuery("aitken/fig4", row.metric, dataset, axes=dict(variant))
     return None
 
 

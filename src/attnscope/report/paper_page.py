@@ -15,7 +15,7 @@ from typing import Any
 
 from attnscope.claims.fidelity import ComparedCell
 from attnscope.claims.papers import ABSTRACTS, PAPERS
-from attnscope.claims.printed_cells import query
+from attnscope.claims.printed_cells import queries
 from attnscope.claims.readings import RULE_FIXED, WORDS_FIXED, Reading
 from attnscope.claims.symbols import in_letters
 from attnscope.claims.verdicts import Judged
@@ -203,8 +203,7 @@ def _time(minutes: float | None) -> str:
 
 
 def _asks(cell: ComparedCell, recipe: str) -> bool:
-    asked = query(cell.paper, cell.row)
-    return asked is not None and asked.recipe == recipe
+    return any(asked.recipe == recipe for asked in queries(cell.paper, cell.row))
 
 
 def _claim(claim: Judged) -> Iterator[str]:

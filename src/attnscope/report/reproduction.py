@@ -50,7 +50,12 @@ def write_reproduction(results: Path, page: Path) -> None:
     cells = compare(found)
     write_json(results / "claims.json", [claim.as_json() for claim in judged])
     write_bytes(results / "fidelity.csv", fidelity_csv(cells).encode())
-    lines = [_INTRODUCTION, *introduction(cells), *papers_table(cells), _intervals(found)]
+    lines = [
+        _INTRODUCTION,
+        *introduction(cells, compare(found, "code")),
+        *papers_table(cells),
+        _intervals(found),
+    ]
     lines += _summary(judged)
     write_bytes(page, "\n".join(lines).encode())
     for paper in PAPERS:

@@ -87,7 +87,7 @@ _RESAMPLES = 200
 def measure(config: TranslationConfig, lab: Lab) -> Records:
     """Train both architectures, and measure all networks."""
     trained = train_translators(config, lab)
-    rows: Records = [length_excess(config.source)]
+    rows: Records = [length_excess(config.source), *sizes(config.source)]
     for group, units in trained.items():
         sheet = group.sheet([unit.unit.seed for unit in units])
         networks = [network_of(unit, config.samples) for unit in units]
@@ -99,8 +99,7 @@ def measure(config: TranslationConfig, lab: Lab) -> Records:
             rows.append(sheet.mean("token_accuracy", accuracies, {"reads": reads}))
         found = [measure_text(network, config.shortest) for network in networks]
         rows += text_rows(group, sheet, found)
-        sizes = [components.of_states(network, "delta_share") for network in networks]
-        rows += sheet.over_seeds(sizes)
+        rows += sheet.over_seeds([components.of_states(each, "delta_share") for each in networks])
         rows += dictionary_rows(sheet, networks, config)
         first = group.sheet([networks[0].seed])
         rows += first.over_seeds([components.explained(networks[0])])
@@ -120,6 +119,17 @@ def length_excess(source: Corpus) -> Measurement:
     text = "English-French" if source.dataset.endswith(TRANSLATION) else None
     sheet = Sheet(source.dataset, paper="aitken", table="text-s4.1", printed=text)
     return sheet.row("target_length_excess", excess)
+
+
+def sizes(source: Corpus) -> list[Measurement]:
+    """Return the training pairs and the word types of each language, next to the paper's."""
+    printed = "English-French" if source.dataset.endswith(TRANSLATION) else None
+    sheet = Sheet(source.dataset, "train", (), "aitken", "text-s4", printed)
+    languages = {"English": source.input_words, "French": source.output_words}
+    rows = [sheet.point("train_size", len(source.training_examples))]
+    for language, words in languages.items() if printed else ():
+        rows.append(sheet.point("vocab_size", len(words), {"language": language}))
+    return rows
 
 
 def dictionary_rows(

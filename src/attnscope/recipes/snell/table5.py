@@ -160,7 +160,9 @@ def agreements(table: AgreementTable, way: Procedure, metric: str) -> list[Measu
         rows.append(table.row(sheet, _NAMES[metric].format(pair), values, found=found))
         if by_chance:
             rows += above_chance(sheet, pair, values, table, table.seeds(values))
-    return [*rows, chance(sheet, table)] if by_chance else rows
+    # Shuffled, two scores are as often in one order as in the other.
+    none = sheet.point("kendall_random", 0.0, n=len(table.batch))
+    return [*rows, chance(sheet, table) if by_chance else none]
 
 
 def contextual(
