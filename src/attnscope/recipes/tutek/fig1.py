@@ -63,7 +63,7 @@ Strengths = Annotated[tuple[Annotated[float, Field(ge=0)], ...], Several, EachOn
 class Config(TutekConfig):
     """Settings of figure 1."""
 
-    corpus: Names = Field(("tutek-sst", "tutek-20news"), min_length=1)
+    corpus: Names = Field(("tutek-sst", "tutek-20news-uncut"), min_length=1)
     """Labelled corpora, known ones by name and your own by folder; one with short texts and one
     with long ones."""
     attention: Attentions = Field(("additive",), min_length=1)

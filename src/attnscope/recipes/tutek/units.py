@@ -49,7 +49,8 @@ from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.tying import Tying
 from attnscope.training.unit import Training, Unit, every
 
-CORPORA = ("tutek-sst", "tutek-imdb", "tutek-ag-news", "tutek-20news")
+# Whole texts: the paper's mean lengths are theirs, not those under Jain and Wallace's limits.
+CORPORA = ("tutek-sst", "tutek-imdb-uncut", "tutek-ag-news", "tutek-20news-uncut")
 # The settings that list the weights which some models choose from.
 GRIDS = {"tying": "deltas", "mlm": "etas"}
 _WRAPPED = {"concat": Concat, "residual": Residual}
@@ -66,8 +67,8 @@ class TutekConfig(CorporaSettings):
     """Settings that all of tutek's recipes share; the defaults are the paper's unless they say."""
 
     corpus: Names = Field(CORPORA, min_length=1)
-    """Labelled corpora, known ones by name and your own by folder; the paper's MIMIC may not be
-    shared."""
+    """Labelled corpora, known ones by name and your own by folder; tutek-imdb and tutek-20news have
+    Jain and Wallace's limits of 400 and 500 words. The paper's MIMIC may not be shared."""
     tokens: Tokens = ""
     """How texts are cut: empty as the corpus' definition says, which is by words; pieces, or
     pieces-2000 for as many, where words have no blanks between them."""
