@@ -295,6 +295,11 @@ class EscanConfig(AitkenConfig):
         return "text-lengths" if chosen == (15, 20, "none") else ""
 
     @property
+    def in_part(self) -> tuple[str, ...]:
+        """Settings whose values `part` names."""
+        return ("shortest_output", "longest_output", "separator") if self.part else ()
+
+    @property
     def escan(self) -> ExtendedScan:
         """The task."""
         return ExtendedScan(

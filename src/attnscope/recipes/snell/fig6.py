@@ -96,6 +96,11 @@ class Config(RecipeSettings):
         chosen = {name: getattr(self, name) for name in SCRIPT}
         return "authors-script" if chosen == SCRIPT else ""
 
+    @property
+    def in_part(self) -> tuple[str, ...]:
+        """Settings whose values `part` names."""
+        return tuple(SCRIPT) if self.part else ()
+
 
 QUICK = {
     "seeds": 3,
