@@ -1,5 +1,13 @@
 from attnscope.analysis.alignment_terms import TERMS
-from attnscope.claims.symbols import SCORES, in_letters, measure_words, score_symbol
+from attnscope.claims.symbols import (
+    SCORES,
+    in_figures,
+    in_letters,
+    measure_words,
+    product_in_figures,
+    score_in_figures,
+    score_symbol,
+)
 from attnscope.figures import palette
 from attnscope.recipes import entries
 from attnscope.recipes.recipe import module_of
@@ -15,6 +23,17 @@ def test_an_agreement_is_written_with_its_letters_and_explained():
     assert label == "A(α, βᵘᶠ)"
     assert "highest position of attention" in meaning
     assert "uniform attention" in meaning
+
+
+def test_figures_name_things_in_words_with_the_symbol_and_without_superscripts():
+    measures = paper_measures("snell")
+    label = "attention and uniform probe, A(α, β uniform)"
+    assert in_figures("A(alpha,beta_uf)", measures) == label
+    assert score_in_figures("alpha_opt") == "optimal attention, α*"
+    assert product_in_figures("muD.muE") == "time·time, μ·μ"
+    both = "time·word + time·rest, μ·χ + μ·Δh"
+    assert product_in_figures("muD.chiE+muD.deltahE") == both
+    assert product_in_figures("the other six") == "the other six"
 
 
 def test_a_name_that_nobody_explained_is_shown_as_it_is():

@@ -224,6 +224,24 @@ def test_only_known_intervals_and_published_values_are_drawn(draw):
     assert len(marks(svg, "point")) == 1
 
 
+def test_an_interval_beyond_the_axis_ends_at_the_frame(draw):
+    rows = [{"name": "a", "value": 0.5, "low": -30.0, "high": 40.0}]
+    drawing = draw(dots_with_intervals(rows, Axis("share", domain=(0, 1)), label="name"))
+    # The rule itself is longer than the panel, which is 260 pixels wide; a clip cuts it.
+    assert "clip" in ET.tostring(drawing, "unicode")
+    assert float(drawing.get("width")) < 400
+
+
+def test_an_interval_that_reaches_0_is_drawn_on_a_logarithmic_axis(draw):
+    rows = [
+        {"x": x, "group": "control", "value": 10.0**-x, "low": -1.0, "high": 1.0} for x in (1, 2)
+    ]
+    panel = Panel(STEPS, Axis("ratio", "log", format="~e"), COLOURS)
+    drawing = draw(band(rows, panel, x="x", group="group"))
+    # Ticks from a decade below the smallest value up to the highest end.
+    assert {"1e-3", "1e-2", "1e-1", "1e+0"} <= set(texts(drawing))
+
+
 @for_each("array", [np.asarray, torch.tensor, list])
 def test_a_heat_map_has_one_cell_for_each_value(draw, array):
     svg = draw(word_map(array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])))

@@ -154,6 +154,26 @@ def in_words(name: str, measures: Measures) -> str:
     return f"{named}, {label}" if measure.label or arguments else named
 
 
+_DRAWN = {"βᵘᶠ": "β uniform", "βᵖˣ": "β proxy", "βˡᵒᵍ": "β logistic", "αᶠʳ": "α frozen"}
+
+
+def in_figures(name: str, measures: Measures) -> str:
+    """Return a name as figures have it: "attention and uniform probe, A(α, β uniform)".
+
+    Few fonts have superscript letters, and a label with one would be set in another font.
+    """
+    label = in_words(name, measures)
+    for printed, drawn in _DRAWN.items():
+        label = label.replace(printed, drawn)
+    return label
+
+
+def score_in_figures(letter: str) -> str:
+    """Return a score as figures have it: ``beta_uf`` as "uniform probe, β uniform"."""
+    symbol = _LETTERS[letter]
+    return f"{_SHORT_WORDS[letter]}, {_DRAWN.get(symbol, symbol)}"
+
+
 def _call(name: str) -> str:
     """Return ``A(alpha,beta_uf)`` as A(α, βᵘᶠ)."""
     family, arguments = arguments_of(name)
@@ -187,6 +207,18 @@ def in_letters(text: str) -> str:
 # A product of a decoder's and an encoder's component, as aitken's terms are named.
 _PRODUCT = r"\b(mu|chi|deltah)D\.(mu|chi|deltah)E\b"
 _COMPONENTS = {"mu": "μ", "chi": "χ", "deltah": "Δh"}
+_COMPONENT_WORDS = {"mu": "time", "chi": "word", "deltah": "rest"}
+
+
+def product_in_figures(name: str) -> str:
+    """Return ``muD.muE`` as "time·time, μ·μ", a sum likewise, and other words as they are."""
+    terms = [re.fullmatch(_PRODUCT, term) for term in name.split("+")]
+    if not all(terms):
+        return name
+    parts = [term.groups() for term in terms if term]
+    words = " + ".join("·".join(_COMPONENT_WORDS[part] for part in pair) for pair in parts)
+    letters = " + ".join("·".join(_COMPONENTS[part] for part in pair) for pair in parts)
+    return f"{words}, {letters}"
 
 
 def _product(found: re.Match[str]) -> str:

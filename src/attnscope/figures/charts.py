@@ -21,6 +21,7 @@ from attnscope.figures.panel import (
     Panel,
     Rows,
     data,
+    drawable,
     framed,
     grouped,
     plain,
@@ -93,7 +94,7 @@ def band(
     x, y, low, high, group : str
         Columns of ``rows``.
     """
-    values = select(rows, x=x, y=y, group=group, low=low, high=high)
+    values = drawable(select(rows, x=x, y=y, group=group, low=low, high=high), panel.y)
     areas = grouped(values, panel).mark_area(opacity=0.2, clip=True)
     lines = grouped(values, panel).mark_line(strokeWidth=2, clip=True, strokeJoin="round")
     layers = [
@@ -132,7 +133,7 @@ def points(
         grouped(values, panel).mark_circle(size=40, opacity=0.85).encode(y=y_channel(panel.y))
     ]
     if "low" in names:
-        bars = grouped(values, panel).mark_rule(strokeWidth=1.5)
+        bars = grouped(values, panel).mark_rule(strokeWidth=1.5, clip=True)
         layers.insert(0, bars.encode(y=y_channel(panel.y, "low"), y2="high:Q"))
     return framed(layers, values, panel)
 
@@ -171,11 +172,11 @@ def dots_with_intervals(
     order = [row["group"] for row in values]
     tints = [(colours or {}).get(name, NEUTRAL) for name in order]
     base = alt.Chart(data(values)).encode(
-        y=alt.Y("group:N", sort=order, title=None, axis=alt.Axis(labelLimit=260, ticks=False)),
+        y=alt.Y("group:N", sort=order, title=None, axis=alt.Axis(labelLimit=440, ticks=False)),
         color=alt.Color("group:N", scale=alt.Scale(domain=order, range=tints), legend=None),
     )
     layers = [
-        base.mark_rule(strokeWidth=1.5).encode(x=x_channel(axis, "low"), x2="high:Q"),
+        base.mark_rule(strokeWidth=1.5, clip=True).encode(x=x_channel(axis, "low"), x2="high:Q"),
         base.mark_circle(size=46, opacity=1).encode(x=x_channel(axis)),
     ]
     heading = alt.TitleParams(title)

@@ -96,6 +96,22 @@ def select(rows: Rows, **columns: str) -> Values:
     ]
 
 
+def drawable(values: Values, axis: Axis) -> Values:
+    """Return rows whose intervals a logarithmic axis can show.
+
+    An end at or below 0 is drawn a decade below the smallest number, where the panel ends.
+    """
+    if axis.scale != "log":
+        return values
+    numbers = [row[key] for row in values for key in ("y", "low", "high") if row[key] is not None]
+    least = min((number for number in numbers if number > 0), default=1.0) / 10
+    return [row | {"low": _at_least(least, row["low"])} for row in values]
+
+
+def _at_least(least: float, value: float | None) -> float | None:
+    return None if value is None else max(least, value)
+
+
 def data(values: Values) -> alt.Data:
     """Hand rows over as one JSON text: altair would check and copy each row many times over."""
     return alt.Data(values=json.dumps(values), format=alt.DataFormat(type="json"))
@@ -106,8 +122,15 @@ def grouped(values: Values, panel: Panel) -> alt.Chart:
     scale = alt.Scale(domain=list(panel.colours), range=list(panel.colours.values()))
     legend = None
     if panel.labels == "legend":
+        # As many names in a line as the panel is wide, at about six pixels a letter.
+        longest = max(map(len, panel.colours), default=0)
         legend = alt.Legend(
-            title=None, orient="bottom", symbolType="stroke", symbolStrokeWidth=2, symbolOpacity=1
+            title=None,
+            orient="bottom",
+            columns=max(1, panel.width // (6 * longest + 26)),
+            symbolType="stroke",
+            symbolStrokeWidth=2,
+            symbolOpacity=1,
         )
     colour = alt.Color("group:N", scale=scale, legend=legend)
     return alt.Chart(data(values)).encode(x=x_channel(panel.x), color=colour)

@@ -22,13 +22,14 @@ from attnscope.analysis import dictionary
 from attnscope.analysis.network import Network
 from attnscope.analysis.temporal_attention import attention_of_terms, mean_attention
 from attnscope.claims.published import published_value
+from attnscope.claims.symbols import product_in_figures
 from attnscope.data.sequence_tasks import OneToOne, Reversed, SequenceTask
 from attnscope.errors import suggestion
 from attnscope.figures.charts import Axis, beside
 from attnscope.figures.component_planes import path_panel, plane_panel
 from attnscope.figures.palette import WORDS
 from attnscope.recipes.aitken import attention, components, pictures, terms
-from attnscope.recipes.aitken.pictures import matrix_panel, term_symbols
+from attnscope.recipes.aitken.pictures import matrix_panel
 from attnscope.recipes.aitken.section_claims import SECTION_3
 from attnscope.recipes.aitken.units import KINDS, ArchitectureName, Group, TaskConfig
 from attnscope.recipes.kit.lab import Lab, Logged
@@ -270,13 +271,13 @@ PANELS = {
     # Last, since it has no attention to show.
     ("one-to-one-3", "ved"): "VED",
 }
-_MEANS = {"temporal": "softmax(μ·μ)", "attention": "mean attention"}
+_MEANS = {"temporal": "from time alone, softmax(μ·μ)", "attention": "mean attention"}
 # Clockwise from the top left, as in Fig. 2h.
 _EXAMPLES = {
-    "attention": "full attention, h·h",
-    "temporal": "μ·μ alone",
-    "deltahD.chiE": "Δh·χ alone",
-    "chiD.deltahE": "χ·Δh alone",
+    "attention": "whole attention, h·h",
+    "temporal": f"{product_in_figures('muD.muE')}, alone",
+    "deltahD.chiE": f"{product_in_figures('deltahD.chiE')}, alone",
+    "chiD.deltahE": f"{product_in_figures('chiD.deltahE')}, alone",
 }
 
 
@@ -313,6 +314,6 @@ def _sorting(result: Result) -> Iterator[Any]:
         yield dots(
             result.select("term_share", dataset, model="aed", form=form),
             Axis("share of absolute contributions", domain=(0, 1)),
-            label=lambda row: term_symbols(str(row.axes["term"])),
+            label=lambda row: product_in_figures(str(row.axes["term"])),
             title=f"AED, sorting: terms, {title}",
         )

@@ -176,7 +176,7 @@ def _row(result: Result, plane: Plane) -> list[Any]:
         matrix_panel(
             temporal,
             f"{name}: attention of temporal components",
-            value_title="softmax μ·μ",
+            value_title="softmax(μ·μ)",
             cell=8,
         ),
         plane_panel(plane, f"{name}: input-delta components"),
@@ -205,9 +205,9 @@ def _accuracies(result: Result) -> Any:
 def _shares(result: Result) -> Any:
     def label(row: Measurement) -> str:
         if row.name == "delta_share":
-            return f"{name_of(row)}: Δh of ‖h − μ‖², {row.axes['side']}"
+            return f"{name_of(row)}: rest of a state, Δh of ‖h − μ‖², {row.axes['side']}"
         return f"{name_of(row)}: {_ATTENDED[str(row.axes['attended'])]}"
 
     rows = [*result.select("delta_share"), *result.select("subphrase")]
     axis = Axis("share", domain=(0, 1))
-    return dots(rows, axis, label=label, title="Share of Δh; subphrases")
+    return dots(rows, axis, label=label, title="Share of the rest, Δh; subphrases")

@@ -18,6 +18,7 @@ from attnscope.analysis.alignment_terms import CROSS, MU_MU, TERM_NAMES
 from attnscope.analysis.intervals import Interval, sentence_ratio_interval
 from attnscope.analysis.network import Network, without_gradients
 from attnscope.claims.decide import above, below
+from attnscope.claims.symbols import product_in_figures
 from attnscope.claims.table import Part
 from attnscope.data.batch import Example, collate
 from attnscope.data.corpus import Corpus
@@ -33,7 +34,6 @@ from attnscope.recipes.aitken.pictures import (
     matrix_panel,
     name_of,
     readout_panel,
-    term_symbols,
 )
 from attnscope.recipes.aitken.terms import EARLY, LATE
 from attnscope.recipes.aitken.translation import (
@@ -265,7 +265,7 @@ def _row(result: Result, model: str, name: str) -> list[Any]:
         matrix_panel(
             temporal,
             f"b  {name}: attention of temporal components",
-            value_title="softmax μ·μ",
+            value_title="softmax(μ·μ)",
             cell=8,
         ),
         readout_panel(
@@ -278,7 +278,7 @@ def _row(result: Result, model: str, name: str) -> list[Any]:
 
 def _terms(result: Result, model: str) -> Any:
     """Draw the nine shares at each decoder step, of terms as they are."""
-    symbols = {term: term_symbols(term) for term in TERM_NAMES}
+    symbols = {term: product_in_figures(term) for term in TERM_NAMES}
     panel = Panel(
         Axis("decoder step s"),
         Axis(_OF_LARGEST, domain=(0, 1)),
@@ -293,7 +293,12 @@ def _terms(result: Result, model: str) -> Any:
 
 def _by_step(result: Result, name: str, title: str, what: str) -> Any:
     """Draw a number of the attention that temporal components alone give, step by step."""
-    panel = Panel(Axis("decoder step s"), Axis(title), ARCHITECTURES, f"softmax(μ·μ): {what}")
+    panel = Panel(
+        Axis("decoder step s"),
+        Axis(title),
+        ARCHITECTURES,
+        f"Attention from time, softmax(μ·μ): {what}",
+    )
     return band(result.select(name), panel, x="step", group=name_of)
 
 
@@ -301,9 +306,9 @@ def _numbers(result: Result) -> Any:
     said = {
         "token_accuracy": "accuracy",
         "dictionary": "readouts that align with their translation",
-        "variance_drop": "word variance that μ takes away",
+        "variance_drop": "word variance that the temporal component, μ, takes away",
         "attention_similarity": "overlap with the mean attention",
-        "delta_share": "share of Δh in h − μ",
+        "delta_share": "rest of a state, Δh in h − μ",
     }
 
     def label(row: Measurement) -> str:
@@ -316,7 +321,7 @@ def _numbers(result: Result) -> Any:
 
 def _shares(result: Result) -> Any:
     def label(row: Measurement) -> str:
-        return f"{name_of(row)} {term_symbols(str(row.axes['term']))}, {row.axes['form']}"
+        return f"{name_of(row)} {product_in_figures(str(row.axes['term']))}, {row.axes['form']}"
 
     rows = [row for row in result.select("term_share") if row.axes["term"] in TERM_NAMES]
     axis = Axis(_OF_LARGEST, domain=(0, 1))

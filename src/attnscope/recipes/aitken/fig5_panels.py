@@ -8,6 +8,7 @@ from typing import Any
 import altair as alt
 
 from attnscope.analysis.alignment_terms import MU_MU
+from attnscope.claims.symbols import product_in_figures
 from attnscope.figures.charts import Axis, Guide, Panel, beside, points
 from attnscope.figures.palette import ARCHITECTURES, NEUTRAL
 from attnscope.figures.panel import data
@@ -18,7 +19,6 @@ from attnscope.recipes.aitken.pictures import (
     matrix_panel,
     name_of,
     readout_panel,
-    term_symbols,
 )
 from attnscope.recipes.aitken.terms import SHADES, THREE
 from attnscope.recipes.kit.lab import Logged
@@ -28,7 +28,7 @@ from attnscope.runs.pictures import Matrix
 from attnscope.runs.result import Measurement, Result
 
 # Dark, medium and light, as in the paper.
-_SHADES = dict(zip(map(term_symbols, SHADES), ("#201681", "#8F90CF", "#CBCCEA"), strict=True))
+_SHADES = dict(zip(map(product_in_figures, SHADES), ("#201681", "#8F90CF", "#CBCCEA"), strict=True))
 # In the paper's order, then those that it does not show here.
 _TASKS = ("one-to-one", "eSCAN", "English–French", "reversed", "sorting")
 # Dark for AED, light for AO.
@@ -100,7 +100,7 @@ def _accuracies(result: Result) -> alt.LayerChart:
 
 def _variances(result: Result) -> alt.LayerChart:
     rows = _ordered(result.select("variance_drop"))
-    axis = Axis("share of a word's variance that μ takes away", domain=(0, 1))
+    axis = Axis("share of a word's variance that the temporal component, μ, takes", domain=(0, 1))
     return dots(rows, axis, label=_label, title="c  Word variance")
 
 
@@ -111,7 +111,7 @@ def _shares(result: Result) -> alt.LayerChart:
             rows += _ordered(result.select("term_share", form=form, term=term))
 
     def label(row: Measurement) -> str:
-        return f"{_label(row)}, {row.axes['form']}: {term_symbols(str(row.axes['term']))}"
+        return f"{_label(row)}, {row.axes['form']}: {product_in_figures(str(row.axes['term']))}"
 
     return dots(rows, _OF_LARGEST, label=label, title="Shares, raw and row-centred")
 
@@ -124,7 +124,7 @@ def _bars(result: Result) -> alt.LayerChart:
         term = str(row.axes["term"])
         medium = term in ("muD.chiE", "muD.deltahE")
         shade = term if term == MU_MU else list(SHADES)[1 if medium else 2]
-        place = _label(row), term_symbols(shade)
+        place = _label(row), product_in_figures(shade)
         sums[place] = sums.get(place, 0.0) + row.number
     values = [
         {"label": label, "shade": shade, "share": share, "order": list(_SHADES).index(shade)}
@@ -160,7 +160,7 @@ def _profiles(result: Result) -> Iterator[alt.LayerChart]:
                 f"b  {_label(matrix)}",
                 x_title="offset t − s",
                 y_title="decoder step s",
-                value_title="scaled softmax μ·μ",
+                value_title="scaled softmax(μ·μ)",
                 cell=16,
             )
 
@@ -179,7 +179,7 @@ def _maxima(result: Result, model: str) -> alt.LayerChart:
         Axis("decoder step s", domain=(1, last)),
         Axis("offset t − s of the maximum"),
         {NAMES[model]: ARCHITECTURES[NAMES[model]]},
-        f"b  eSCAN {NAMES[model]}: the maximum of μ·μ",
+        f"b  eSCAN {NAMES[model]}: the maximum of time·time, μ·μ",
         guides=guides,
     )
     return band(rows, panel, x="step", group=lambda row: NAMES[model])
@@ -197,15 +197,12 @@ def _similarity(result: Result, form: str) -> alt.LayerChart:
         colours[_label(row)] = pair[list(NAMES).index(str(row.axes["model"]))]
     panel = Panel(
         Axis("overlap of a sequence's attention with the mean attention"),
-        Axis("share of μ·μ", domain=(0, 1)),
+        Axis("share of time·time, μ·μ", domain=(0, 1)),
         colours,
         {"raw": "Terms as they are", "centred": "Row-centred terms"}[form],
         labels="legend",
     )
-    chart = points(rows, panel, x="x", y="value", group="group", low="low", high="high")
-    for layer in chart.layer:
-        layer.encoding.color["legend"]["columns"] = 2
-    return chart
+    return points(rows, panel, x="x", y="value", group="group", low="low", high="high")
 
 
 def _by_step(result: Result, model: str) -> alt.LayerChart:

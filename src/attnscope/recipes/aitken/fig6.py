@@ -16,6 +16,7 @@ from typing import Any
 from attnscope.analysis.decomposition import states_of
 from attnscope.analysis.network import Network
 from attnscope.claims.decide import above, below, reaches
+from attnscope.claims.symbols import product_in_figures
 from attnscope.claims.table import Part
 from attnscope.data.escan import VERBS
 from attnscope.figures.charts import Axis, Panel, beside
@@ -114,8 +115,8 @@ CLAIMS: dict[str, Any] = {
 # As in the paper: black, gold, pink and grey.
 _PARTS = {
     "alignment": ("the alignment", "#000000"),
-    "temporal": ("μ·μ", SCORES["gold"]),
-    "input-delta": ("μ·χ + μ·Δh", SCORES["proxy"]),
+    "temporal": (product_in_figures("muD.muE"), SCORES["gold"]),
+    "input-delta": (product_in_figures("muD.chiE+muD.deltahE"), SCORES["proxy"]),
     "rest": ("the rest", NEUTRAL),
 }
 # The verb's colour, lighter.
@@ -126,7 +127,7 @@ _CONTEXTS = {
     "jump twice": "#C77F8D",
 }
 _SHOWN_WORDS = ("run", "left", "and", "twice")
-_PRODUCT = Axis("(χ + Δh)·μ of the decoder")
+_PRODUCT = Axis("word and rest times decoder's time, (χ + Δh)·μ")
 
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:

@@ -26,17 +26,7 @@ from attnscope.runs.result import Measurement
 
 NAMES = {"aed": "AED", "ao": "AO"}
 _DIGITS = 4
-# Of a product the decoder's part comes first.
-_LETTERS = {"muD": "μ", "muE": "μ", "chiD": "χ", "chiE": "χ", "deltahD": "Δh", "deltahE": "Δh"}
 _DATASETS = {"one-to-one-3": "one-to-one", "escan": "eSCAN"}
-
-
-def term_symbols(name: str) -> str:
-    """Return ``muD.chiE+muD.deltahE`` as ``μ·χ + μ·Δh``, and other words as they are."""
-    if "." not in name:
-        return name
-    terms = [[_LETTERS[part] for part in term.split(".")] for term in name.split("+")]
-    return " + ".join("·".join(letters) for letters in terms)
 
 
 def name_of(record: Measurement | Matrix | Plane) -> str:

@@ -36,6 +36,7 @@ from attnscope.analysis.alignment import (
     links_of,
 )
 from attnscope.analysis.ibm_alignment import ibm_links
+from attnscope.claims.symbols import score_in_figures
 from attnscope.claims.verdicts import Predicate
 from attnscope.data import grammar
 from attnscope.data.contractions import SPELLINGS, cut
@@ -394,8 +395,8 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
 _SHOWN = {
     "diagonal": "diagonal",
     _IBM: "Model 1",
-    "attention": "α",
-    "lexical_probe": "β",
+    "attention": score_in_figures("alpha"),
+    "lexical_probe": score_in_figures("beta"),
 }
 
 

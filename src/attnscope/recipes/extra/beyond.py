@@ -18,6 +18,7 @@ from attnscope.analysis.alignment_terms import MU_MU, TERM_NAMES
 from attnscope.analysis.dictionary import pairs_of, raised_most, share_right, word_effects
 from attnscope.analysis.headed_network import HeadedNetwork
 from attnscope.analysis.rank_correlation import grouped_spearman
+from attnscope.claims.symbols import product_in_figures
 from attnscope.claims.verdicts import Predicate
 from attnscope.data.corpus import GrammarTranslation
 from attnscope.data.escan import ExtendedScan
@@ -29,7 +30,7 @@ from attnscope.models.base import ModelSpec
 from attnscope.models.seq2seq import TRANSLATOR
 from attnscope.models.transformer import TransformerSpec
 from attnscope.recipes.aitken import attention, components, pictures, terms
-from attnscope.recipes.aitken.pictures import dataset_name, term_symbols
+from attnscope.recipes.aitken.pictures import dataset_name
 from attnscope.recipes.aitken.units import EscanConfig
 from attnscope.recipes.extra.beyond_findings import ALL_HEADS, average_attention, carried_over
 from attnscope.recipes.kit.lab import Lab, Logged
@@ -275,7 +276,7 @@ def _terms(result: Result, dataset: str, form: str) -> Any:
         lines.setdefault(_label(row), {})[str(row.axes["term"])] = row.value
     return heatmap(
         [[line[term] for term in TERM_NAMES] for line in lines.values()],
-        columns=[term_symbols(term) for term in TERM_NAMES],
+        columns=[product_in_figures(term) for term in TERM_NAMES],
         rows=list(lines),
         x_title="term, decoder·encoder",
         y_title="",
@@ -290,7 +291,7 @@ def _terms(result: Result, dataset: str, form: str) -> Any:
 def _temporal(result: Result, dataset: str) -> Any:
     rows = result.select("term_share", dataset, form="raw", term=MU_MU)
     axis = Axis("share of absolute contributions", domain=(0, 1))
-    return dots(rows, axis, label=_label, title=f"{dataset_name(dataset)}: μ·μ")
+    return dots(rows, axis, label=_label, title=f"{dataset_name(dataset)}: time·time, μ·μ")
 
 
 def _accuracies(result: Result) -> Any:

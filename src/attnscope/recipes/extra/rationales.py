@@ -23,6 +23,7 @@ from pydantic import Field
 from attnscope.analysis.answers import read_answers
 from attnscope.analysis.classification import usual_average
 from attnscope.analysis.rationales import RationaleAgreement, rationale_agreement
+from attnscope.claims.symbols import score_in_figures
 from attnscope.data.corpus import Corpus
 from attnscope.data.known import locate
 from attnscope.data.rationales import Annotated as Marked, annotated, label_words
@@ -152,7 +153,7 @@ def _score_rows(
     return rows
 
 
-_SYMBOLS = {"attention": "α", "lexical_probe": "β", "saliency": "Δ"}
+_LETTERS = {"attention": "alpha", "lexical_probe": "beta", "saliency": "delta"}
 
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
@@ -174,7 +175,9 @@ def _panel(result: Result, name: str, dataset: str, split: str) -> alt.LayerChar
 
 def _label(row: Measurement) -> str:
     score = row.axes.get("score")
-    return "chance" if score is None else f"{_SYMBOLS[str(score)]} of {label_of(row)}"
+    if score is None:
+        return "chance"
+    return f"{score_in_figures(_LETTERS[str(score)])}, of {label_of(row)}"
 
 
 def _colour(row: Measurement) -> str:

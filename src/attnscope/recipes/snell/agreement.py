@@ -18,6 +18,7 @@ from attnscope.analysis.comparison import per_word
 from attnscope.analysis.intervals import Interval, grid_interval, rate_interval
 from attnscope.analysis.stored_agreement import StoredAgreement, StoredScore
 from attnscope.claims.pool import Pool
+from attnscope.claims.symbols import in_figures
 from attnscope.claims.table import Cells, Check, Claim, Needs, corpus_deviations
 from attnscope.data.corpus import Corpus
 from attnscope.figures.charts import Axis
@@ -25,6 +26,7 @@ from attnscope.recipes.kit.baselines import baseline_rows
 from attnscope.recipes.kit.corpora import is_classification, parts, printed_name
 from attnscope.recipes.kit.plots import datasets, dots
 from attnscope.recipes.kit.sheet import Sheet, point, rng
+from attnscope.recipes.registry import paper_measures
 from attnscope.recipes.snell.units import SnellUnits
 from attnscope.runs.result import Measurement, Result
 from attnscope.scores.lexicon import proxy_odds
@@ -324,16 +326,21 @@ def difference_claim(*checks: Check) -> Claim:
     return Claim(cells, checks, Needs(datasets=4), deviation=text_deviations)
 
 
-def agreement_dots(result: Result, shown: Mapping[str, tuple[str, str]], title: str) -> Any:
-    """Draw agreements (label and colour by name) of each corpus by the text's procedure."""
+def agreement_label(name: str) -> str:
+    """Return an agreement's name as figures have it."""
+    return in_figures(name, paper_measures("snell") or {})
+
+
+def agreement_dots(result: Result, colours: Mapping[str, str], title: str) -> Any:
+    """Draw agreements (colour by name) of each corpus by the text's procedure."""
     rows: list[Measurement] = []
     for dataset in datasets(result.measurements):
-        for name in shown:
+        for name in colours:
             rows += result.select(name, dataset, way=TEXT.name)
     return dots(
         rows,
         Axis("agreement (%)", domain=(0, 100)),
-        label=lambda row: f"{row.dataset}: {shown[row.name][0]}",
-        colour=lambda row: shown[row.name][1],
+        label=lambda row: f"{row.dataset}: {agreement_label(row.name)}",
+        colour=lambda row: colours[row.name],
         title=title,
     )

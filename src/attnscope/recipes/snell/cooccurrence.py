@@ -299,8 +299,8 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
 def _translated_pair(result: Result) -> Any:
     """Draw what becomes of the counts in one sentence pair: C, Trans, alignment."""
     panels = {
-        "count": ("Count table C (Eq. 16)", "C", ".1f"),
-        "translation": ("Trans(output | input) (Eq. 17)", "Trans", ".2f"),
+        "count": ("Count table, C (Eq. 16)", "count", ".1f"),
+        "translation": ("Translation table, Trans(output | input) (Eq. 17)", "share", ".2f"),
         "alignment": ("Alignment of each output (Eq. 19)", "alignment", ".2f"),
     }
     drawn = [
@@ -327,7 +327,7 @@ def _letters(result: Result, role: str, title: str, highest: float) -> Any:
         table.model_copy(update=lettered),
         x_title="output word",
         y_title="input word",
-        value_title="C per sentence",
+        value_title="count C per sentence",
         domain=(0, highest),
         value_format=".3f",
         cell=40,
@@ -341,7 +341,11 @@ def _polarities(result: Result) -> Any:
     groups = GROUPS | {"frequent": NEUTRAL}
     words = dots(
         result.select("polarity"),
-        Axis("Trans(positive | word)", domain=(-0.03, 1.03), ticks=(0, 0.2, 0.4, 0.6, 0.8, 1)),
+        Axis(
+            "share of positive reviews, Trans(positive | word)",
+            domain=(-0.03, 1.03),
+            ticks=(0, 0.2, 0.4, 0.6, 0.8, 1),
+        ),
         label=lambda row: str(row.axes["word"]),
         colour=lambda row: groups[str(row.axes["group"])],
     )

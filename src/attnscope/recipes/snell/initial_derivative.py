@@ -137,7 +137,7 @@ def _velocities(starts: Sequence[_Start], sheet: Sheet, d: int) -> Plane:
         for i, o in np.ndindex(centred.shape):
             place = float(centred[i, o]), float(theta[i, o])
             points.append(Point(f"{i} → {o}", f"seed {seed}", *place))
-    x, y = "co-occurrence C, less its mean over outputs", "velocity dθ/dτ"
+    x, y = "co-occurrence C, less its mean over outputs", "velocity of a probability, dθ/dτ"
     return sheet.plane("theta_velocity", points, {"d": d}, x=x, y=y)
 
 

@@ -22,6 +22,7 @@ from attnscope.analysis.stored_agreement import StoredAgreement
 from attnscope.claims.decide import Verdict, about_equal, by_value, much_greater, verdict
 from attnscope.claims.pool import interval_of
 from attnscope.claims.readings import Readings
+from attnscope.claims.symbols import score_in_figures
 from attnscope.claims.table import (
     Cell,
     Cells,
@@ -363,23 +364,23 @@ CLAIMS = {
 }
 
 _TITLES = {
-    "attention": "α, learned",
-    "lexical_probe": "β, lexical probe",
-    "optimal_attention": "α optimal",
+    "attention": f"Learned {score_in_figures('alpha')}",
+    "lexical_probe": score_in_figures("beta").capitalize(),
+    "optimal_attention": score_in_figures("alpha_opt").capitalize(),
 }
 
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw the worked example, and the three scores of one sentence of each corpus."""
     names = {
-        "beta": ("β", SCORES["lexical_probe"]),
-        "alpha_opt": ("α optimal", SCORES["optimal_attention"]),
+        "beta": (score_in_figures("beta"), SCORES["lexical_probe"]),
+        "alpha_opt": (score_in_figures("alpha_opt"), SCORES["optimal_attention"]),
     }
     ticks = (0, 0.25, 0.5, 0.75, 1)
     charts: dict[str, Any] = {
         "worked-example": dots(
             [row for name in names for row in result.select(name, EXAMPLE)],
-            Axis("probability of the right word (β), weight (α)", domain=(-0.04, 1), ticks=ticks),
+            Axis("probability of the right word, or weight", domain=(-0.04, 1), ticks=ticks),
             label=lambda row: f"{names[row.name][0]}, position {row.axes['position']}",
             colour=lambda row: names[row.name][1],
         )

@@ -59,8 +59,8 @@ class Config(TextConfig):
 SHOWN = {"way": "text"}
 EXAMPLES = "moved"
 AGREEMENTS = {
-    "A(alpha,alpha_fr)": ("A(α, α frozen)", SCORES["attention"]),
-    "A(alpha,beta_uf)": ("A(α, β uniform)", SCORES["uniform_probe"]),
+    "A(alpha,alpha_fr)": SCORES["attention"],
+    "A(alpha,beta_uf)": SCORES["uniform_probe"],
 }
 ABOUT = about_frozen
 HEADLINE = (*MODEL, *AGREEMENTS, "difference")

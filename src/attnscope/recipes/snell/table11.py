@@ -56,9 +56,9 @@ class Config(TextConfig):
 SHOWN = {"way": "text"}
 EXAMPLES = "moved"
 AGREEMENTS = {
-    "A(beta_uf,beta_px)": ("A(β uniform, β proxy)", SCORES["proxy"]),
-    "A(beta_uf,beta_log)": ("A(β uniform, β logistic)", SCORES["logistic"]),
-    "A(beta_px,beta_log)": ("A(β proxy, β logistic)", NEUTRAL),
+    "A(beta_uf,beta_px)": SCORES["proxy"],
+    "A(beta_uf,beta_log)": SCORES["logistic"],
+    "A(beta_px,beta_log)": NEUTRAL,
 }
 ABOUT = about_logistic
 HEADLINE = (*MODEL, *AGREEMENTS, "difference")

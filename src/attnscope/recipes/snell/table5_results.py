@@ -17,13 +17,20 @@ from attnscope.analysis.intervals import Interval, interval_difference
 from attnscope.claims.decide import Verdict, above, below, much_greater, share_of, verdict
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
 from attnscope.claims.readings import Readings
+from attnscope.claims.symbols import score_in_figures
 from attnscope.claims.table import Cell, Cells, Check, Claim, Finding, Needs, Part, several
 from attnscope.figures.charts import Axis, Guide, Panel, beside
 from attnscope.figures.palette import NEUTRAL, ROLES, SCORES
 from attnscope.recipes.kit.lab import Logged
 from attnscope.recipes.kit.plots import band, curves, dots, span
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.snell.agreement import NEVER, OUTLIER, PAIRS, text_deviations
+from attnscope.recipes.snell.agreement import (
+    NEVER,
+    OUTLIER,
+    PAIRS,
+    agreement_label,
+    text_deviations,
+)
 from attnscope.recipes.snell.units import FULL_SIZE
 from attnscope.runs.result import Measurement, Result, select
 
@@ -260,17 +267,17 @@ CLAIMS = {
 }
 
 
-_SYMBOLS = {
-    "A(alpha,beta_uf)": ("attention and uniform probe, A(α, β uniform)", SCORES["uniform_probe"]),
-    "A(beta_uf,beta_px)": ("uniform probe and proxy, A(β uniform, β proxy)", SCORES["proxy"]),
-    "A(delta,beta_uf)": ("saliency and uniform probe, A(Δ, β uniform)", SCORES["saliency"]),
-    "A(alpha,beta)": ("attention and lexical probe, A(α, β)", SCORES["lexical_probe"]),
-    "A(alpha,delta)": ("attention and saliency, A(α, Δ)", SCORES["attention"]),
+_AGREEMENTS = {
+    "A(alpha,beta_uf)": SCORES["uniform_probe"],
+    "A(beta_uf,beta_px)": SCORES["proxy"],
+    "A(delta,beta_uf)": SCORES["saliency"],
+    "A(alpha,beta)": SCORES["lexical_probe"],
+    "A(alpha,delta)": SCORES["attention"],
 }
 _CURVES = {
-    "curve(alpha,beta)": ("lexical probe, β(τ)", SCORES["lexical_probe"]),
-    "curve(alpha,beta_uf)": ("uniform probe, β uniform(τ)", SCORES["uniform_probe"]),
-    "curve(alpha,alpha)": ("attention, α(τ)", SCORES["attention"]),
+    "curve(alpha,beta)": (score_in_figures("beta"), SCORES["lexical_probe"]),
+    "curve(alpha,beta_uf)": (score_in_figures("beta_uf"), SCORES["uniform_probe"]),
+    "curve(alpha,alpha)": (score_in_figures("alpha"), SCORES["attention"]),
 }
 _PERFORMANCE = {"accuracy": "accuracy (%)", "bleu": "BLEU"}
 _PERCENT = Axis("agreement (%)", domain=(0, 100))
@@ -300,18 +307,20 @@ def _of(rows: Sequence[Measurement], name: str, **axes: Any) -> list[Measurement
 def _agreements(rows: Sequence[Measurement], dataset: str) -> alt.LayerChart:
     lines: list[Measurement] = []
     for way in ("text", "code"):
-        for name in _SYMBOLS:
+        for name in _AGREEMENTS:
             lines += _of(rows, name, way=way)
     lines += _of(rows, "A_random")[:1]
 
     def label(row: Measurement) -> str:
-        return f"{_SYMBOLS[row.name][0]}, {row.axes['way']}" if row.name in _SYMBOLS else "chance"
+        if row.name not in _AGREEMENTS:
+            return "chance"
+        return f"{agreement_label(row.name)}, {row.axes['way']}"
 
     return dots(
         lines,
         _PERCENT,
         label=label,
-        colour=lambda row: _SYMBOLS.get(row.name, ("", NEUTRAL))[1],
+        colour=lambda row: _AGREEMENTS.get(row.name, NEUTRAL),
         title=dataset,
     )
 
@@ -332,12 +341,13 @@ def _figure2(rows: Sequence[Measurement], performance: str) -> list[alt.LayerCha
     xi, level = _of(rows, "xi(alpha,beta_uf)", **axes)[0], _of(rows, "A(alpha,beta_uf)")[0]
     x, tau = _steps(hat), xi.found["tau0"]
     end = max(int(row.axes["step"]) for row in hat)
-    across = Guide([(0, level.number), (end, level.number)], _SYMBOLS[level.name][0], at="start")
+    label = agreement_label(level.name)
+    across = Guide([(0, level.number), (end, level.number)], label, at="start")
     up: list[Guide] = []
-    title = f"never exceeded: ξ is ξ* = {xi.number:.1f}"
+    title = f"Never exceeded: performance ξ = ξ* = {xi.number:.1f}"
     if not isinstance(tau, str):
         up = [Guide([(tau, 0), (tau, 100)])]
-        title = f"τ0 = {tau}, ξ = {xi.number:.1f}"
+        title = f"Exceeded at step {tau}: performance ξ = {xi.number:.1f}"
     left = Panel(
         x,
         _PERCENT,
@@ -366,13 +376,13 @@ def _training(rows: Sequence[Measurement]) -> list[alt.LayerChart]:
     x = _steps(_of(rows, "curve(alpha,beta)"))
     agreement = Panel(
         x,
-        Axis("agreement with the final attention α (%)", domain=(0, 100)),
+        Axis("agreement with the final attention, α (%)", domain=(0, 100)),
         dict(_CURVES.values()),
         title="What the final attention agrees with",
     )
     spread = Panel(
         x,
-        Axis("entropy of attention α / log L", domain=(0, 1)),
+        Axis("entropy of attention, α, over log L", domain=(0, 1)),
         {"entropy": SCORES["attention"]},
         title="How uniform attention still is",
         labels="none",

@@ -337,8 +337,8 @@ def _gaps(result: Result, dataset: str) -> alt.LayerChart:
     ]
     wide, high = (1.1 * max(abs(float(dot[key])) for dot in dots) or 1.0 for key in ("x", "y"))
     panel = Panel(
-        Axis("V·W after training", domain=(-wide, wide)),
-        Axis("gap of a, positive over negative (s.d.)", domain=(-high, high)),
+        Axis("attention vector times output weights, V·W", domain=(-wide, wide)),
+        Axis("gap of attention scores a (s.d.)", domain=(-high, high)),
         {names[scales[-1]]: ROLES["hard"], names[scales[0]]: GREY},
         title=dataset,
         guides=[Guide([(-wide, 0.0), (wide, 0.0)]), Guide([(0.0, -high), (0.0, high)])],
@@ -356,7 +356,7 @@ def _aucs(result: Result, dataset: str) -> alt.LayerChart:
         cell = f"{row.axes['model']}, λ = {row.axes['lambda']:g}{penalised}{context}"
         return f"{cell}: {row.axes['group']}"
 
-    axis = Axis("AUC of a over neutral words", domain=(0, 1))
+    axis = Axis("attention score a above neutral words' (AUC)", domain=(0, 1))
     return plots.dots(
         rows, axis, label=label, colour=lambda row: tints[str(row.axes["group"])], title=dataset
     )

@@ -381,9 +381,9 @@ def _class_ratios(result: Result) -> alt.LayerChart:
     last = max(float(row.axes["epoch"]) for row in rows)
     panel = Panel(
         Axis("epochs", domain=(0.0, last)),
-        Axis("VᵀW"),
+        Axis("attention vector times output weights, V·W"),
         group_colours(groups),
-        title="VᵀW by class ratio",
+        title="V·W by class ratio",
         labels="legend",
         guides=[Guide([(0.0, 0.0), (last, 0.0)])],
     )
@@ -398,11 +398,16 @@ def _signs(result: Result, dataset: str) -> alt.LayerChart:
     panel = Panel(
         Axis("epochs", domain=(0.0, last)),
         Axis("polar words with the predicted sign", domain=(0.0, 1.0)),
-        FLOW_TERMS,
+        {_named(term): colour for term, colour in FLOW_TERMS.items()},
         title=dataset,
         guides=[Guide([(0.0, 0.5), (last, 0.5)])],
     )
-    return plots.band(rows, panel, x="epoch", group="term")
+    return plots.band(rows, panel, x="epoch", group=lambda row: _named(str(row.axes["term"])))
+
+
+def _named(term: str) -> str:
+    """Return a term with the score that it moves."""
+    return f"{'polarity' if term in 'ABC' else 'attention'}, {term}"
 
 
 def _term(logs: Sequence[Logged], term: str) -> alt.LayerChart:
@@ -421,7 +426,7 @@ def _term(logs: Sequence[Logged], term: str) -> alt.LayerChart:
         Axis("training steps", domain=(0, last), format="~s"),
         Axis(f"mean of term {term}", format="~e"),
         {group: GROUPS[group] for group in groups},
-        title=f"Term {term}",
+        title=f"Term of {_named(term)}",
         guides=[Guide([(0, 0.0), (last, 0.0)])],
     )
     return curves(lines, panel, x="step", y="value", group="group", detail="seed")

@@ -156,7 +156,7 @@ CLAIMS = {
     ),
 }
 
-_TITLES = {"accuracy": "accuracy (%)", "entropy": "entropy of α / log L"}
+_TITLES = {"accuracy": "accuracy (%)", "entropy": "entropy of attention, α, over log L"}
 _TICKS = (0.001, 1.0, 10.0, 100.0, 10_000.0)
 # Colours that stay apart in every vision, and factors of λ that keep intervals from overlapping.
 _COLOURS = {
@@ -178,9 +178,16 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     return charts
 
 
+_WORDS = {"DP": "dot", "DP-L": "dot, LSTM", "DP-A": "dot, affine", "AD": "additive"}
+
+
+def _named(model: str) -> str:
+    return f"{_WORDS[model]}, {model}"
+
+
 def _panel(rows: Sequence[Measurement], dataset: str) -> alt.LayerChart:
     present = plots.axis_values(rows, "model")
-    colours = {model: colour for model, colour in _COLOURS.items() if model in present}
+    colours = {_named(model): colour for model, colour in _COLOURS.items() if model in present}
     scales = sorted(plots.axis_values(rows, "lambda"))
     ticks = [scale for scale in _TICKS if scale in scales] or scales
     panel = Panel(
@@ -193,7 +200,7 @@ def _panel(rows: Sequence[Measurement], dataset: str) -> alt.LayerChart:
     aside = dict(zip(colours, _ASIDE, strict=False))
     lines, printed = [], []
     for row in rows:
-        model, scale = str(row.axes["model"]), float(row.axes["lambda"])
+        model, scale = _named(str(row.axes["model"])), float(row.axes["lambda"])
         lines.append(plots.ends(row) | {"lambda": scale * aside[model], "model": model})
         if row.published is not None:
             printed.append({"x": scale, "y": row.published, "group": model})

@@ -111,6 +111,10 @@ LAMBDA_TERMS = Claim(
 )
 
 
+# The score whose rate each ratio's terms add up to.
+_MOVED = {"A": "Terms of polarity", "D": "Terms of attention scores"}
+
+
 def ratio_panels(result: Result) -> list[alt.LayerChart]:
     """Draw both ratios over λ, a curve for each data set and time."""
     panels = []
@@ -121,9 +125,9 @@ def ratio_panels(result: Result) -> list[alt.LayerChart]:
         ticks = [x for x in _TICKS if scales[0] <= x <= scales[-1]]
         panel = Panel(
             Axis("scaling factor λ", "log", (scales[0], scales[-1]), ticks, "~g"),
-            Axis(f"mean {_spelled(name)}", "log", format="~e"),
+            Axis(f"mean ratio, {_spelled(name)}", "log", format="~e"),
             dict(zip(groups, _TINTS, strict=False)),
-            title=_spelled(name),
+            title=f"{_MOVED[name[0]]}: {_spelled(name)}",
             width=230,
         )
         panels.append(plots.band(rows, panel, x="lambda", group=_group))

@@ -203,8 +203,8 @@ def _panel(result: Result, dataset: str, attention: str) -> alt.LayerChart:
     dots = _points(result, dataset, "_of_seed", attention)
     top = 1.1 * max(dot["y"] for dot in dots)
     panel = Panel(
-        Axis("JSD of attention (nats)", domain=(0, 0.72)),
-        Axis("TVD of predictions", domain=(0, top)),
+        Axis("distance of attentions, JSD (nats)", domain=(0, 0.72)),
+        Axis("distance of predictions, TVD", domain=(0, top)),
         {LABELS[name]: CLASSIFIERS[name] for name in _MODELS},
         title=f"{dataset}, {attention}",
         guides=(Guide([(LARGEST_JSD, 0), (LARGEST_JSD, top)], "ln 2", at="start"),),

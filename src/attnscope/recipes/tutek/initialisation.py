@@ -109,9 +109,9 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     tints = {"default": ROLES["hard"], "normal": ROLES["control"]}
     names = {"default": "default", "normal": "N(0, 1)"}
     panels = {
-        "entropy": Axis("entropy of attention / log L", domain=(0, 1.02)),
-        "f1_drop_uniform": Axis("uniform (change of F1, points)"),
-        "f1_drop_permuted": Axis("permuted (change of F1, points)"),
+        "entropy": Axis("entropy of attention, α, over log L", domain=(0, 1.02)),
+        "f1_drop_uniform": Axis("change of F1, uniform attention"),
+        "f1_drop_permuted": Axis("change of F1, permuted attention"),
     }
 
     def label(row: Measurement) -> str:

@@ -279,16 +279,16 @@ CLAIMS = {
 }
 
 _COLUMNS = {
-    "f1_trained": "trained (F1, %)",
-    "f1_drop_uniform": "uniform (change of F1, points)",
-    "f1_drop_permuted": "permuted (change of F1, points)",
+    "f1_trained": "F1 (%), learned attention",
+    "f1_drop_uniform": "change of F1, uniform attention",
+    "f1_drop_permuted": "change of F1, permuted attention",
 }
 _ABLATION = {
     "validation_f1": "validation F1 (%)",
-    "ablation_drop_uniform": "uniform (points of F1)",
-    "ablation_drop_permuted": "permuted (points of F1)",
+    "ablation_drop_uniform": "change of F1, uniform attention",
+    "ablation_drop_permuted": "change of F1, permuted attention",
 }
-_WEIGHTS = {"tying": "δ of tying", "mlm": "η of masked words"}
+_WEIGHTS = {"tying": "weight of tying, δ", "mlm": "weight of masked words, η"}
 
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:

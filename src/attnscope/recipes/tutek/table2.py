@@ -168,9 +168,9 @@ CLAIMS = {
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw both samples of every corpus, with the estimates for shuffled pairs."""
     columns = {
-        "mi_mf": "most frequent words (nats)",
-        "mi_rs": "words drawn by frequency (nats)",
-        "mi_mf_shuffled": "most frequent, shuffled pairs (nats)",
-        "mi_rs_shuffled": "drawn, shuffled pairs (nats)",
+        "mi_mf": "information on frequent words, MI (nats)",
+        "mi_rs": "information on drawn words, MI (nats)",
+        "mi_mf_shuffled": "MI of shuffled pairs, frequent words (nats)",
+        "mi_rs_shuffled": "MI of shuffled pairs, drawn words (nats)",
     }
     return dot_tables(result, "table2", columns, alike=list(columns), across=2)

@@ -126,9 +126,9 @@ CLAIMS = {
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw the three columns of the table over the number of layers."""
     columns = {
-        "f1_trained": "trained (F1, %)",
-        "f1_drop_uniform": "uniform (change, points)",
-        "f1_drop_permuted": "permuted (change, points)",
+        "f1_trained": "F1 (%), learned attention",
+        "f1_drop_uniform": "change of F1, uniform attention",
+        "f1_drop_permuted": "change of F1, permuted attention",
     }
 
     def table(dataset: str) -> alt.ConcatChart:
