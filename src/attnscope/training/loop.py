@@ -117,13 +117,9 @@ class UnitRun:
         }
         self.seen: list[float] = []  # losses since the last evaluation
         self.rows: list[dict[str, Any]] = []
+        self.stopped = False  # early; its last weights are those of its last evaluation
         self.saved_step: int | None = None
         self.best: tuple[int, dict[str, torch.Tensor]] | None = None  # not yet written
-
-    @property
-    def stopped(self) -> bool:
-        """Whether it has run out of patience; its last weights are those of that evaluation."""
-        return stops_early(self.rows, self.unit.training)
 
     def stream(self, step: int) -> torch.Generator:
         """Return the generator of a step's dropout and random terms."""
@@ -145,6 +141,7 @@ class UnitRun:
             _load_weights(self.model, weights)
             self.seen = [float(loss) for loss in state["losses"].reshape(-1)]
         self.rows = self._log_until(step)
+        self.stopped = stops_early(self.rows, self.unit.training)
         self.saved_step = step
 
     @contextmanager
@@ -219,6 +216,7 @@ class UnitRun:
             weights = {name: p.detach().clone() for name, p in self.model.named_parameters()}
             self.best = step, weights
         self.folder.write_log(self.rows)
+        self.stopped = stops_early(self.rows, self.unit.training)
         if self.stopped:
             self.folder.save_weights("last", step, _weights(self.model))
 
