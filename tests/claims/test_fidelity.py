@@ -152,3 +152,10 @@ def test_escan_at_other_lengths_than_those_recorded_is_a_part():
 def test_a_reason_is_the_first_that_fits_or_not_known():
     assert "Tatoeba" in reason(cell(1.0, None, dataset="IWSLT14"))
     assert reason(cell(1.0, None, dataset="IMDB")) == NOT_KNOWN
+
+
+def test_a_reason_about_cut_texts_is_not_given_where_whole_ones_are_measured():
+    row = next(row for row in published("tutek") if (row.table, row.dataset) == ("table1", "20NG"))
+    cut, whole = (ComparedCell("tutek", row, kind, None) for kind in ("part", "own"))
+    assert "cut at 500" in reason(cut)
+    assert "cut at" not in reason(whole)

@@ -210,6 +210,7 @@ def reason(cell: ComparedCell) -> str:
                 ("table", cell.row.table),
                 ("dataset", cell.row.dataset),
                 ("metric", cell.row.metric),
+                ("corpus", cell.corpus),
             )
         ):
             return line["reason"]
