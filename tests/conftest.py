@@ -38,6 +38,7 @@ if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).
 LONGEST = (
     "test_every_recipe.py",
     "test_groups.py",
+    "test_group_recovery.py",
     "test_extend.py",
     "test_aitken_fig2.py",
     "test_scores.py",

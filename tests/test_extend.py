@@ -15,40 +15,10 @@ import pytest
 from attnscope.errors import UsageError
 from attnscope.recipes import add, find
 from cases import for_each
-from command import python
+from forked import Done, forked
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "extend"
 SCRIPTS = ["own_score", "own_model", "own_term", "own_task", "own_corpus"]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    copied = tmp_path_factory.mktemp("user")
-    for path in EXAMPLES.glob("*.py"):
-        shutil.copy(path, copied)
-    return copied
-
-
-@pytest.fixture(scope="module")
-def printed(folder: Path) -> dict[str, str]:
-    done = {name: python(f"{name}.py", cwd=folder) for name in SCRIPTS}
-    assert [each.stderr for each in done.values() if each.returncode] == []
-    return {name: each.stdout for name, each in done.items()}
-
-
-@for_each("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
-def test_an_example_has_at_most_60_lines(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= 60
-
-
-def test_the_examples_do_what_they_say(printed: dict[str, str]) -> None:
-    assert "Score('weighted_norm'" in printed["own_score"]
-    assert printed["own_model"].count("kept") == 9
-    assert "BROKEN" not in printed["own_model"]
-    attention = [float(line.rpartition(" ")[2]) for line in printed["own_term"].splitlines()]
-    assert max(attention[:2]) < min(attention[2:])  # the penalty of entropy makes it sharper
-    for name in ("own_model", "own_task", "own_corpus"):
-        assert printed[name].count("seed0") == printed[name].count("seed1") == 1
 
 
 # Loads every unit of the workspace and prints its name, or the sentence that says why not.
@@ -62,46 +32,82 @@ for path in sorted(Path("runs/units").iterdir()):
     except attnscope.errors.UsageError as error:
         print(path.name, "needs", error)
 """
+CLI = ("-m", "attnscope")
+IMPORTS = [part for name in SCRIPTS for part in ("--import", name)]
+RECIPE_RUN = ["run", "own_recipe.py", "steps=40", "--quick", "--jobs", "2", "--out", "recipe-runs"]
+# Each in a process of its own, one after another.
+COMMANDS: dict[str, list[str]] = {
+    **{name: [f"{name}.py"] for name in SCRIPTS},
+    "load, imported": ["-c", f"import {', '.join(SCRIPTS)}\n{LOAD}"],
+    "load": ["-c", LOAD],
+    "report, imported": [*CLI, "report", "runs", *IMPORTS, "--out", "units.html"],
+    "run": [*CLI, *RECIPE_RUN],
+    "claims": [*CLI, "claims", "recipe-runs"],
+    "claims, imported": [*CLI, "claims", "recipe-runs", "--import", "own_recipe.py"],
+    "report": [*CLI, "report", "recipe-runs"],
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    copied = tmp_path_factory.mktemp("user")
+    for path in EXAMPLES.glob("*.py"):
+        shutil.copy(path, copied)
+    return copied
+
+
+@pytest.fixture(scope="module")
+def done(folder: Path) -> dict[str, Done]:
+    return forked(COMMANDS, folder)
+
+
+def test_every_command_succeeds(done: dict[str, Done]) -> None:
+    assert {name: each.stderr for name, each in done.items() if each.returncode} == {}
+
+
+@for_each("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+def test_an_example_has_at_most_60_lines(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 60
+
+
+def test_the_examples_do_what_they_say(done: dict[str, Done]) -> None:
+    printed = {name: done[name].stdout for name in SCRIPTS}
+    assert "Score('weighted_norm'" in printed["own_score"]
+    assert printed["own_model"].count("kept") == 9
+    assert "BROKEN" not in printed["own_model"]
+    attention = [float(line.rpartition(" ")[2]) for line in printed["own_term"].splitlines()]
+    assert max(attention[:2]) < min(attention[2:])  # the penalty of entropy makes it sharper
+    for name in ("own_model", "own_task", "own_corpus"):
+        assert printed[name].count("seed0") == printed[name].count("seed1") == 1
 
 
 def test_units_with_parts_of_users_load_in_a_new_process_that_imports_them(
-    folder: Path, printed: dict[str, str]
+    done: dict[str, Done],
 ) -> None:
-    done = python("-c", f"import {', '.join(SCRIPTS)}\n{LOAD}", cwd=folder)
-    lines = done.stdout.splitlines()
+    lines = done["load, imported"].stdout.splitlines()
     assert len(lines) == 12
-    assert all(line.endswith("is True") for line in lines), done.stdout + done.stderr
+    assert all(line.endswith("is True") for line in lines), done["load, imported"]
 
 
 def test_without_that_import_each_says_in_one_sentence_what_to_import(
-    folder: Path, printed: dict[str, str]
+    done: dict[str, Done],
 ) -> None:
-    lines = python("-c", LOAD, cwd=folder).stdout.splitlines()
+    lines = done["load"].stdout.splitlines()
     assert len(lines) == 12
     hint = "if a module of yours defines it, import that module first (--import MODULE"
     assert all("unknown kind 'my-" in line and hint in line for line in lines)
 
 
 def test_a_report_shows_units_with_own_kinds_when_their_modules_are_named(
-    folder: Path, printed: dict[str, str]
+    folder: Path, done: dict[str, Done]
 ) -> None:
-    imports = [part for name in SCRIPTS for part in ("--import", name)]
-    done = python("-m", "attnscope", "report", "runs", *imports, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    assert "unknown kind" not in (folder / "report.html").read_text()
+    assert "unknown kind" not in (folder / "units.html").read_text()
 
 
-@pytest.fixture(scope="module")
-def workspace(folder: Path) -> Path:
-    run = ["run", "own_recipe.py", "steps=40", "--quick", "--jobs", "2", "--out", "recipe-runs"]
-    done = python("-m", "attnscope", *run, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    (folder / "printed.txt").write_text(done.stdout)
-    return folder / "recipe-runs"
-
-
-def test_a_recipe_in_a_file_runs_with_settings_seeds_and_workers(workspace: Path) -> None:
-    (path,) = workspace.glob("own/own_recipe/quick-*/result.json")
+def test_a_recipe_in_a_file_runs_with_settings_seeds_and_workers(
+    folder: Path, done: dict[str, Done]
+) -> None:
+    (path,) = folder.glob("recipe-runs/own/own_recipe/quick-*/result.json")
     result = json.loads(path.read_text())
     assert result["recipe"] == "own/own_recipe"
     assert result["config"]["steps"] == 40
@@ -109,23 +115,19 @@ def test_a_recipe_in_a_file_runs_with_settings_seeds_and_workers(workspace: Path
     assert len(result["units"]) == 2
 
 
-def test_its_claim_is_shown_with_a_note(workspace: Path) -> None:
-    printed = (workspace.parent / "printed.txt").read_text()
-    assert "own.finds-keyword" in printed
-    assert "Not one of the papers' claims" in printed
+def test_its_claim_is_shown_with_a_note(done: dict[str, Done]) -> None:
+    assert "own.finds-keyword" in done["run"].stdout
+    assert "Not one of the papers' claims" in done["run"].stdout
 
 
-def test_claims_and_report_say_which_file_is_missing_and_take_it(workspace: Path) -> None:
-    alone = python("-m", "attnscope", "claims", str(workspace), cwd=workspace.parent)
-    assert "--import own_recipe.py" in alone.stderr
-    assert "own.finds-keyword" not in alone.stdout
-    named = ["claims", str(workspace), "--import", "own_recipe.py"]
-    given = python("-m", "attnscope", *named, cwd=workspace.parent)
-    assert given.stderr == ""
-    assert "own.finds-keyword" in given.stdout
-    report = python("-m", "attnscope", "report", str(workspace), cwd=workspace.parent)
-    assert report.returncode == 0
-    page = (workspace.parent / "report.html").read_text()
+def test_claims_and_report_say_which_file_is_missing_and_take_it(
+    folder: Path, done: dict[str, Done]
+) -> None:
+    assert "--import own_recipe.py" in done["claims"].stderr
+    assert "own.finds-keyword" not in done["claims"].stdout
+    assert done["claims, imported"].stderr == ""
+    assert "own.finds-keyword" in done["claims, imported"].stdout
+    page = (folder / "report.html").read_text()
     assert "keyword_share" in page
     assert "attnscope run own_recipe.py" in page
 

@@ -50,7 +50,7 @@ class Majority(GeneratedTask):
 
 
 if __name__ == "__main__":
-    training = Training(steps=60, batch_size=32, evaluate_at=(20, 40))
+    training = Training(steps=30, batch_size=16, evaluate_at=(10, 20))
     units = [
         Unit(source=Majority(), model=ClassifierSpec(), training=training, seed=s) for s in (0, 1)
     ]

@@ -22,7 +22,7 @@ class AttentionEntropy(Term):
 
 def training(weight):
     objective = (Likelihood(), AttentionEntropy(weight=weight))
-    return Training(steps=60, batch_size=16, evaluate_at=(), objective=objective)
+    return Training(steps=30, batch_size=16, evaluate_at=(), objective=objective)
 
 
 if __name__ == "__main__":

@@ -50,10 +50,10 @@ def tiny():
     return _tiny
 
 
-@pytest.fixture(params=DROPPING.values(), ids=DROPPING)
+@pytest.fixture(params=DROPPING)
 def dropping(request):
-    """Give each of the classifiers that have dropout and train as one program."""
-    return ClassifierSpec(embedding=5, **request.param)
+    """Give each of the classifiers that have dropout and train as one program, or those named."""
+    return ClassifierSpec(embedding=5, **DROPPING[request.param])
 
 
 @pytest.fixture

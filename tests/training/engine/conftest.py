@@ -8,6 +8,7 @@ from attnscope.data.corpus import GrammarSentiment
 from attnscope.data.sequence_tasks import OneToOne
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.scores.attention import Attention
+from attnscope.training.engine.groups import train_group
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import Adagrad, AitkenAdam
 from attnscope.training.penalties import SquaredNorm
@@ -51,3 +52,28 @@ def scaled(seeds, scales):
         "final_scores": (),
     }
     return [unit for model in scales for unit in seeds((4, 0), model, **settings)]
+
+
+@pytest.fixture
+def units(seeds):
+    """Make a group of three."""
+    return seeds()
+
+
+@pytest.fixture
+def all_numbers(numbers):
+    """Read all that must be the same from run to run out of every unit's folder."""
+    return lambda units, workspace: [numbers(unit.folder(workspace).path) for unit in units]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """Give the workspace of a group that nothing happened to."""
+    return tmp_path_factory.mktemp("undisturbed")
+
+
+@pytest.fixture
+def expected(units, undisturbed, all_numbers):
+    """Give the numbers of that group."""
+    assert train_group(units, undisturbed) == [None] * 3  # once for all tests
+    return all_numbers(units, undisturbed)
