@@ -23,7 +23,7 @@ import vl_convert
 
 from attnscope.figures.save import svg
 from attnscope.recipes.recipe import module_of
-from attnscope.recipes.registry import find
+from attnscope.recipes.registry import entries, find
 from attnscope.runs.result import read_result
 
 
@@ -110,6 +110,8 @@ def compare(folder: Path, keep: Path | None, write: bool) -> dict[str, list[str]
 
     for path in sorted(folder.rglob("result.json")):
         result, place = read_result(path), path.parent.relative_to(folder)
+        if result.recipe not in {entry.name for entry in entries()}:
+            continue  # an audit, which has no figures
         known = {each.stem: each.read_bytes() for each in path.parent.glob("figures/*.svg")}
         try:
             charts = module_of(find(result.recipe)).draw(result, NoLogs())

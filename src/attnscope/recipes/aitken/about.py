@@ -9,7 +9,7 @@ _HALF = 0.5
 
 
 def about_translation(numbers: CorpusNumbers) -> About:
-    """Return the sentences about Figure 4, of the network with recurrence."""
+    """Return the sentences about Figures 4 and 5, of the network with recurrence."""
     accuracy = numbers.one("token_accuracy", model="aed", reads="right words")
     share = numbers.one("largest_share", model="aed", form="raw")
     alike = numbers.one("attention_similarity", model="aed")
@@ -25,6 +25,12 @@ def about_translation(numbers: CorpusNumbers) -> About:
         found.append(
             f"A sentence's attention is to {shown(100 * alike.number)} % that of the mean "
             f"sentence{_percent(alike)}."
+        )
+    time = numbers.one("variance_drop", model="aed")
+    if time is not None:
+        found.append(
+            f"The time step accounts for {shown(100 * time.number)} % of how a word's state varies"
+            f"{_percent(time)}."
         )
     split = share.number < _HALF
     return About(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from attnscope.claims.published import published
+from attnscope.data.known import GENERATED
 from attnscope.recipes.kit.about import (
     NOTHING,
     REPORT,
@@ -20,6 +21,7 @@ from attnscope.recipes.kit.about import (
 from attnscope.runs.result import Measurement
 
 _TEXT = {"way": "text", "split": "val"}
+_ROUNDING = 1e-9  # far above that of sums, far below any real difference
 
 
 def about_agreement(numbers: CorpusNumbers) -> About:
@@ -183,4 +185,27 @@ def about_optimal(numbers: CorpusNumbers) -> About:
             else "The best place to look is often not the one that alone says most.",
         ),
         (REPORT,),
+    )
+
+
+def about_counts(numbers: CorpusNumbers) -> About:
+    """Return the sentences about co-occurrence counts; nothing is trained on the corpus."""
+    off = numbers.one("ibm_difference")
+    if off is None or numbers.dataset in GENERATED:
+        return About(numbers.dataset)
+    same = off.number < _ROUNDING
+    return About(
+        numbers.dataset,
+        (),
+        (
+            f"The co-occurrence counts of {off.n:,} training examples differ from the first counts "
+            f"of IBM Model 1 by at most {off.number:.0e}, relatively.",
+        ),
+        (
+            "They are the same: under uniform attention a model first learns what IBM Model 1 "
+            "counts, as in the paper."
+            if same
+            else "They are not the same, unlike in the paper, where the two are equal.",
+        ),
+        ("`attnscope run snell/table5` asks whether attention follows what can be counted.",),
     )

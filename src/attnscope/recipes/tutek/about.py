@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from attnscope.recipes.kit.about import (
     REPORT,
     About,
@@ -86,7 +88,7 @@ def _meaning(uniform: Measurement) -> str:
 
 def about_information(numbers: CorpusNumbers) -> About:
     """Return the sentences about mutual information of states and words."""
-    rows = {str(row.axes["model"]): row for row in reversed(numbers.all("mi_mf"))}
+    rows = _by_model(numbers, "mi_mf")
     base = rows.get("base")
     if base is None:
         return About(numbers.dataset)
@@ -111,27 +113,69 @@ def about_information(numbers: CorpusNumbers) -> About:
 
 
 def about_single_words(numbers: CorpusNumbers) -> About:
-    """Return the sentences about words that carry the decision by themselves."""
-    rows = {str(row.axes["model"]): row for row in reversed(numbers.all("token_share"))}
+    """Return the sentences about the answer that one word alone gives, of Table 3."""
+    rows = _by_model(numbers, "token_probability")
     base = rows.get("base")
     if base is None:
         return About(numbers.dataset)
-    told = [f"with {_MODELS[m]} {shown(row.number)} %" for m, row in rows.items() if m in _MODELS]
-    less = all(row.number < base.number for m, row in rows.items() if m in _MODELS)
+    told = [
+        f"with {_MODELS[m]} {row.number:.2f}{_two(row)}" for m, row in rows.items() if m in _MODELS
+    ]
     return About(
         numbers.dataset,
         tuple(numbers.warnings),
         (
-            f"{shown(base.number)} % of single words would have the base model give its answer"
-            f"{ends(base)}{'; ' + ', '.join(told) if told else ''}.",
+            "With all attention on one word, the base model gives its answer a probability of "
+            f"{base.number:.2f} on average{_two(base)}{'; ' + ', '.join(told) if told else ''}.",
         ),
-        (
-            "In models whose states keep their words, fewer words carry the decision, as in the "
-            "paper."
-            if less
-            else "Models whose states keep their words do not differ here, unlike in the paper.",
-        ),
+        (_fewer_words(rows),),
         ("`attnscope run tutek/fig2` shows what each word of a sentence alone would say.",),
+    )
+
+
+def about_leakage(numbers: CorpusNumbers) -> About:
+    """Return the sentences about words that carry the decision by themselves, of Figures 2–7."""
+    rows = _by_model(numbers, "token_share")
+    base = rows.get("base")
+    if base is None:
+        return About(numbers.dataset)
+    shares = {model: _in_percent(row) for model, row in rows.items()}
+    told = [f"with {_MODELS[m]} {shown(r.number)} %" for m, r in shares.items() if m in _MODELS]
+    return About(
+        numbers.dataset,
+        tuple(numbers.warnings),
+        (
+            f"{shown(shares['base'].number)} % of single words alone have the base model give its "
+            f"answer{ends(shares['base'])}{'; ' + ', '.join(told) if told else ''}.",
+        ),
+        (_fewer_words(rows),),
+        ("`attnscope run tutek/table1` asks what the answers lose without attention.", REPORT),
+    )
+
+
+def _by_model(numbers: CorpusNumbers, name: str) -> dict[str, Measurement]:
+    """Return the first measurement of each model."""
+    found: dict[str, Measurement] = {}
+    for row in numbers.all(name):
+        found.setdefault(str(row.axes["model"]), row)
+    return found
+
+
+def _in_percent(row: Measurement) -> Measurement:
+    low, high = (None if end is None else 100 * end for end in (row.low, row.high))
+    return row.model_copy(update={"value": 100 * row.number, "low": low, "high": high})
+
+
+def _fewer_words(rows: Mapping[str, Measurement]) -> str:
+    others = [row for model, row in rows.items() if model in _MODELS]
+    if all(row.number < rows["base"].number for row in others):
+        return (
+            "In models whose states keep their words, single words carry less of the decision, as "
+            "in the paper."
+        )
+    return (
+        "In models whose states keep their words, single words do not all carry less of the "
+        "decision, unlike in the paper."
     )
 
 
