@@ -119,6 +119,22 @@ def test_the_data_folder_comes_before_the_cache(places: Path):
     assert locate(definition("imdb")).path == given
 
 
+def test_a_user_without_a_home_folder_reads_and_is_told_where_to_fetch_to(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def unknown() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    given = make(places / "data" / "imdb")
+    monkeypatch.delenv("ATTNSCOPE_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", unknown)
+    assert locate(definition("imdb")).path == given
+    assert {row.where for row in listing()} >= {"data folder", "to be fetched"}
+    with pytest.raises(UsageError, match=r"^There is no home folder; set ATTNSCOPE_CACHE"):
+        fetch("sst")
+
+
 @for_each(
     ("name", "way"),
     [

@@ -260,7 +260,11 @@ def _listed(entry: CorpusDefinition) -> Listed:
 
 def _places() -> list[Path]:
     data = data_folder()
-    return [corpora_folder()] if data is None else [data, corpora_folder()]
+    try:
+        cache = [corpora_folder()]
+    except UsageError:  # A user without a home folder has fetched nothing.
+        cache = []
+    return cache if data is None else [data, *cache]
 
 
 def _found(folder: str) -> Path | None:
