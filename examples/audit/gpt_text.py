@@ -1,10 +1,10 @@
 """Train a small GPT-2 on the sentences of a corpus, for an audit of a language model:
 
-python examples/audit/gpt_text.py DATA/sst_binary models/gpt
-attnscope audit models/gpt sst --examples 60
+python examples/audit/gpt_text.py DATA/yelp_sentences models/gpt --seed 0
+attnscope audit models/gpt DATA/yelp_sentences --examples 60
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import torch
@@ -29,9 +29,9 @@ def tokenizer_of(texts):
     )
 
 
-def main(data, out, seed=0, epochs=4, width=128, layers=3):
+def main(data, out, seed, epochs, width, layers, texts):
     torch.manual_seed(seed)
-    texts, _ = read(data, "train")
+    texts = read(data, "train")[0][:texts]
     cut = tokenizer_of(texts)
     config = GPT2Config(
         vocab_size=len(cut), n_embd=width, n_layer=layers, n_head=4, n_positions=128
@@ -46,10 +46,16 @@ def main(data, out, seed=0, epochs=4, width=128, layers=3):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-        print(f"loss {float(loss):.3f}")
+        print(f"loss {loss.item():.3f}")
     model.save_pretrained(Path(out))
     cut.save_pretrained(Path(out))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", help="folder with train.jsonl.gz")
+    parser.add_argument("out", help="folder of the trained model")
+    sizes = {"seed": 0, "epochs": 2, "width": 128, "layers": 3, "texts": 50000}
+    for name, default in sizes.items():
+        parser.add_argument(f"--{name}", type=int, default=default, help="default %(default)s")
+    main(**vars(parser.parse_args()))

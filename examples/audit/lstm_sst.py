@@ -65,7 +65,7 @@ def main(data, out, seed=0, epochs=4):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-        print(f"epoch {epoch}: loss {float(loss):.3f}")
+        print(f"epoch {epoch}: loss {loss.item():.3f}")
     Path(out).mkdir(parents=True, exist_ok=True)
     save_file(model.state_dict(), Path(out) / "weights.safetensors")
     (Path(out) / "words.json").write_text(json.dumps(known))

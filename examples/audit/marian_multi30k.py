@@ -1,11 +1,11 @@
 """Train a small MarianMT on Multi30k (German to English), for an audit of a translator:
 
-python examples/audit/marian_multi30k.py DATA/multi30k models/marian
+python examples/audit/marian_multi30k.py DATA/multi30k models/marian --seed 0
 attnscope audit models/marian multi30k-de-en --examples 100
 """
 
+import argparse
 import gzip
-import sys
 from pathlib import Path
 
 import torch
@@ -26,7 +26,7 @@ def read(folder, split, languages=("de", "en")):
 def tokenizer_of(texts):
     cut = Tokenizer(models.Unigram())
     cut.normalizer, cut.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.Metaspace()
-    trainer = trainers.UnigramTrainer(vocab_size=6000, special_tokens=SPECIALS, unk_token="<unk>")
+    trainer = trainers.UnigramTrainer(vocab_size=4000, special_tokens=SPECIALS, unk_token="<unk>")
     cut.train_from_iterator(texts, trainer)
     cut.post_processor = processors.TemplateProcessing(
         single="$A </s>", special_tokens=[("</s>", 2)]
@@ -40,9 +40,18 @@ def tokenizer_of(texts):
     )
 
 
-def main(data, out, seed=0, epochs=6, width=128, layers=3):
+def batches(texts, size=64, pool=20):
+    """Return random batches of texts of about the same length: less padding, less time."""
+    pools = torch.randperm(len(texts)).split(size * pool)
+    found = []
+    for rows in pools:
+        found += torch.tensor(sorted(rows.tolist(), key=lambda n: len(texts[n]))).split(size)
+    return [found[n] for n in torch.randperm(len(found))]
+
+
+def main(data, out, seed, epochs, width, layers, pairs):
     torch.manual_seed(seed)
-    sources, targets = read(data, "train")
+    sources, targets = (side[:pairs] for side in read(data, "train"))
     cut = tokenizer_of([*sources, *targets])
     config = MarianConfig(
         vocab_size=len(cut),
@@ -62,7 +71,7 @@ def main(data, out, seed=0, epochs=6, width=128, layers=3):
     model = MarianMTModel(config)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     for epoch in range(epochs):
-        for rows in torch.randperm(len(sources)).split(64):
+        for rows in batches(targets):
             batch = cut([sources[n] for n in rows], padding=True, return_tensors="pt")
             wanted = cut([targets[n] for n in rows], padding=True, return_tensors="pt")
             labels = wanted["input_ids"].masked_fill(wanted["attention_mask"] == 0, -100)
@@ -70,10 +79,16 @@ def main(data, out, seed=0, epochs=6, width=128, layers=3):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-        print(f"epoch {epoch}: loss {float(loss):.3f}")
+        print(f"epoch {epoch}: loss {loss.item():.3f}")
     model.save_pretrained(Path(out))
     cut.save_pretrained(Path(out))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", help="folder with train.de.gz and train.en.gz")
+    parser.add_argument("out", help="folder of the trained model")
+    sizes = {"seed": 0, "epochs": 6, "width": 128, "layers": 3, "pairs": 29000}
+    for name, default in sizes.items():
+        parser.add_argument(f"--{name}", type=int, default=default, help="default %(default)s")
+    main(**vars(parser.parse_args()))

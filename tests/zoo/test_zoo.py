@@ -61,8 +61,9 @@ def sites_are_found_and_named_and_the_watched_pass_is_the_models_own(family):
         assert not model.places.left_out, kernel
         assert model.padding_matters == family.padding_matters, kernel
         with torch.no_grad():
-            native = model.call(model.module, batch)
+            native, watched = model.call(model.module, batch), model.trace(batch).logits
         native = native[:, None] if native.ndim == 2 else native
+        torch.testing.assert_close(watched, native, rtol=1e-5, atol=1e-5)
         torch.testing.assert_close(outputs(model, batch), native, rtol=1e-5, atol=1e-5)
 
 
@@ -175,6 +176,17 @@ def a_pattern_stands_for_every_site_that_it_matches(family):
     assert outputs(model, batch, {"*": Uniform()}).equal(outputs(model, batch, by_name))
 
 
+def a_pass_that_starts_at_a_site_is_the_whole_pass(family):
+    model, batch = adapted(family.name), example(family.name)
+    for name in model.places.names:
+        whole = outputs(model, batch, {name: Uniform()})
+        with model.resuming(batch, name):
+            outputs(model, batch, {name: Permuted(seed=1)})  # compared with a whole pass
+            assert model._resumption.takes(batch, {name: Uniform()}), name
+            resumed = outputs(model, batch, {name: Uniform()})
+        torch.testing.assert_close(resumed, whole, rtol=1e-5, atol=1e-5)
+
+
 PROMISES = [
     sites_are_found_and_named_and_the_watched_pass_is_the_models_own,
     weights_are_those_that_the_family_records,
@@ -185,6 +197,7 @@ PROMISES = [
     an_example_alone_is_the_example_in_a_batch,
     gradients_flow_through_given_weights,
     a_pattern_stands_for_every_site_that_it_matches,
+    a_pass_that_starts_at_a_site_is_the_whole_pass,
 ]
 
 
@@ -223,12 +236,17 @@ def test_a_model_is_left_as_it_was_also_after_an_error(name):
     fused = torch.nn.functional.scaled_dot_product_attention
     with pytest.raises(RuntimeError, match="a rule that fails"):
         model.outputs(batch, {"*": broken})
+    with model.resuming(batch, "last"):
+        model.outputs(batch, {"last": Uniform()})
+        with pytest.raises(RuntimeError, match="a rule that fails"):
+            model.outputs(batch, {"last": broken})
     assert torch.nn.functional.scaled_dot_product_attention is fused
     assert module.config._attn_implementation == "sdpa"
     for part in module.modules():
         assert part.training
         assert not part._forward_hooks
         assert not part._forward_pre_hooks
+        assert "forward" not in part.__dict__
     assert not any(parameter.requires_grad for parameter in module.parameters())
     assert all(value.equal(state[key]) for key, value in module.state_dict().items())
     module.eval()

@@ -24,6 +24,7 @@ from attnscope.data.batch import Batch, by_row
 from attnscope.data.randomness import counter_uniform
 from attnscope.errors import UsageError
 from attnscope.models.intervention import LEARNED, Uniform
+from attnscope.models.rerun import resuming
 from attnscope.models.trace import AttentionModel, Site, Trace
 from attnscope.scores.attention import mask_of_outputs, of_outputs, site_of
 from attnscope.scores.score import Score
@@ -129,7 +130,8 @@ def find_adversaries(
     order: list[Tensor] = []
     at_once = max(1, positions // search.restarts)
     for rows, trace in traces_by_length(model, batch, site, positions=at_once):
-        found = _searched(model, trace, site, search)
+        with resuming(model, trace.batch, site):
+            found = _searched(model, trace, site, search)
         order.append(rows)
         at, (height, width) = (
             site_of(trace, site),

@@ -11,6 +11,7 @@ words, each with its own ranking.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,13 +63,8 @@ class Faithfulness:
         return table
 
 
-@torch.no_grad()
 def faithfulness(
-    model: AttentionModel,
-    score: Score,
-    *,
-    shares: tuple[float, ...] = SHARES,
-    words: int = 3,
+    model: AttentionModel, score: Score, *, shares: tuple[float, ...] = SHARES, words: int = 3
 ) -> Faithfulness:
     """Take out the words that a score ranks highest, and all others.
 
@@ -83,23 +79,39 @@ def faithfulness(
     words
         How many output words of each example are asked about, evenly spread.
     """
-    batch = score.batch
+    return faithfulness_of_all(model, [score], shares=shares, words=words)[0]
+
+
+@torch.no_grad()
+def faithfulness_of_all(
+    model: AttentionModel,
+    scores: Sequence[Score],
+    *,
+    shares: tuple[float, ...] = SHARES,
+    words: int = 3,
+) -> list[Faithfulness]:
+    """Do the same for several scores of one batch; an input that many of them leave is run once.
+
+    Parameters
+    ----------
+    model, shares, words
+        As in `faithfulness`.
+    scores
+        All of the same batch.
+    """
+    batch = scores[0].batch
     example, position = asked(batch, words)
-    merged = _merged(score)[example, position]
     groups = word_groups(batch)[example]
-    counts = (merged > -torch.inf).sum(-1)
-    examples = same_examples(batch, example)
-    filler = int(getattr(model, "filler", 0))
-    own = _probability(model, examples, position)
-    falls: dict[str, list[Tensor]] = {"comprehensiveness": [], "sufficiency": []}
-    for share in shares:
-        top = _top(merged, counts, share)
-        chosen = _pieces(top, groups)
-        for name, drop in (("comprehensiveness", chosen), ("sufficiency", (groups >= 0) & ~chosen)):
-            left = _probability(model, without(examples, drop, filler), position)
-            falls[name].append(own - left)
-    means = {name: torch.stack(parts).mean(0).cpu() for name, parts in falls.items()}
-    return Faithfulness(example.cpu(), position.cpu(), **means)
+    drops = [torch.zeros_like(groups, dtype=torch.bool)]  # the whole input first
+    for score in scores:
+        merged = _merged(score)[example, position]
+        counts = (merged > -torch.inf).sum(-1)
+        for share in shares:
+            chosen = _pieces(_top(merged, counts, share), groups)
+            drops += [chosen, (groups >= 0) & ~chosen]
+    own, *left = _probabilities(model, batch, example, position, torch.stack(drops))
+    falls = (own - torch.stack(left)).view(len(scores), len(shares), 2, -1).mean(1).cpu()
+    return [Faithfulness(example.cpu(), position.cpu(), *each) for each in falls]
 
 
 def random_score(batch: Batch, seed: int = 0) -> Score:
@@ -157,12 +169,21 @@ def _pieces(
     return words.gather(1, groups.clamp(min=0)) & (groups >= 0)
 
 
-def _probability(
-    model: AttentionModel, batch: Batch, position: Int[Tensor, " asked"]
-) -> Float[Tensor, " asked"]:
-    found = torch.zeros(len(batch), device=position.device)
-    for rows, part in batch.by_length(lambda inp, out: max(1, 4096 // max(inp, out))):
-        rows = rows.to(position.device)
-        values = probability(outputs_of(model, part, {}), part.targets)
-        found[rows] = values.gather(1, position[rows][:, None])[:, 0].float()
-    return found
+def _probabilities(
+    model: AttentionModel,
+    batch: Batch,
+    example: Int[Tensor, " asked"],
+    position: Int[Tensor, " asked"],
+    drops: Bool[Tensor, "run asked inp"],
+) -> Float[Tensor, "run asked"]:
+    """Return the probability of the asked words without what is dropped."""
+    rows = example[None, :, None].expand(len(drops), -1, 1)
+    runs = torch.cat([rows, drops.to(rows.dtype)], -1)
+    once, place = runs.flatten(0, 1).unique(dim=0, return_inverse=True)
+    filler = int(getattr(model, "filler", 0))
+    left = without(same_examples(batch, once[:, 0]), once[:, 1:].bool(), filler)
+    found = torch.zeros(left.targets.shape, device=position.device)
+    for chosen, part in left.by_length(lambda inp, out: max(1, 4096 // max(inp, out))):
+        values = probability(outputs_of(model, part, {}), part.targets).float()
+        found[chosen.to(position.device), : values.shape[1]] = values
+    return found[place.view(len(drops), -1), position]

@@ -24,6 +24,7 @@ from attnscope.analysis.replaced_attention import decision_order, outputs_under,
 from attnscope.data.batch import Batch
 from attnscope.errors import UsageError
 from attnscope.models.intervention import Permuted, Uniform
+from attnscope.models.rerun import resuming
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.scores.attention import site_of
 
@@ -137,10 +138,11 @@ def _read(
     numbers = max(at.values[:, :, 0].numel() + at.weights.numel(), trace.logits.numel())
     at_once = max(1, _NUMBERS // numbers)
     read = []
-    for start in range(0, len(rules), at_once):
-        chosen = rules[start : start + at_once]
-        weights = torch.stack([rule(at.logits, at.mask, trace.batch.ids) for rule in chosen])
-        read.append(_decisions(outputs_under(model, trace, weights, site), trace.batch))
+    with resuming(model, trace.batch, site):
+        for start in range(0, len(rules), at_once):
+            chosen = rules[start : start + at_once]
+            weights = torch.stack([rule(at.logits, at.mask, trace.batch.ids) for rule in chosen])
+            read.append(_decisions(outputs_under(model, trace, weights, site), trace.batch))
     answers, right = (torch.cat(parts) for parts in zip(*read, strict=True))
     return answers, right
 

@@ -6,10 +6,12 @@ the model about every word, 0 is chance. Sufficiency stands next to it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from jaxtyping import Float
 
-from attnscope.analysis.faithfulness import Faithfulness, faithfulness, random_score
+from attnscope.analysis.faithfulness import Faithfulness, faithfulness_of_all, random_score
 from attnscope.analysis.intervals import sentence_ratio_interval
 from attnscope.audits.subject import Subject
 from attnscope.runs.result import Record
@@ -19,25 +21,25 @@ _CHANCE = 3  # random rankings
 Table = Float[np.ndarray, "example asked"]
 
 
+NUMBERS = ("comprehensiveness", "sufficiency")
+
+
 def measure(subject: Subject) -> list[Record]:
     """Return comprehensiveness, sufficiency and the share found, of every score."""
-    chance = [_read(subject, _random(subject, seed)) for seed in range(_CHANCE)]
-    tables = {
-        name: np.mean([each[name] for each in chance], 0)
-        for name in ("comprehensiveness", "sufficiency")
-    }
-    best = _read(subject, subject.scores("leave_one_out"))
+    scores = {name: subject.scores(name) for name in subject.rules}
+    draws = {f"random {number}": _random(subject, number) for number in range(_CHANCE)}
+    tables = _read(subject, {**scores, **draws})
+    chance = {name: np.mean([tables[draw][name] for draw in draws], 0) for name in NUMBERS}
+    best = tables["leave_one_out"]["comprehensiveness"] - chance["comprehensiveness"]
     records: list[Record] = []
-    for score in [*subject.rules, "random"]:
-        found = tables if score == "random" else _read(subject, subject.scores(score))
-        for name in ("comprehensiveness", "sufficiency"):
+    for score in [*scores, "random"]:
+        found = chance if score == "random" else tables[score]
+        for name in NUMBERS:
             values = np.nanmean(found[name], 1)
             records.append(subject.mean(name, values, {"score": score}))
         if score != "random":
-            above = found["comprehensiveness"] - tables["comprehensiveness"]
-            below = best["comprehensiveness"] - tables["comprehensiveness"]
-            real = ~np.isnan(above)
-            ratio = sentence_ratio_interval(above, below, real, rng=subject.rng())
+            above = found["comprehensiveness"] - chance["comprehensiveness"]
+            ratio = sentence_ratio_interval(above, best, ~np.isnan(above), rng=subject.rng())
             records.append(subject.row("found_share", ratio, {"score": score}))
     return records
 
@@ -48,18 +50,25 @@ def _random(subject: Subject, seed: int) -> list[Score]:
     ]
 
 
-def _read(subject: Subject, scores: list[Score]) -> dict[str, Table]:
-    """Return both numbers as [example, asked word], in the order of the batch."""
-    count = len(subject.batch)
-    parts: list[tuple[np.ndarray, Faithfulness, int]] = []
-    for (rows, part), score in zip(subject.parts, scores, strict=True):
-        parts.append((rows.numpy(), faithfulness(subject.model, score), len(part)))
-    tables = {}
-    for name in ("comprehensiveness", "sufficiency"):
-        found = [(rows, each.per_example(name, size)) for rows, each, size in parts]
-        width = max(values.shape[1] for _, values in found)
-        table = np.full((count, width), np.nan)
-        for places, values in found:
-            table[places, : values.shape[1]] = values
-        tables[name] = table
-    return tables
+def _read(subject: Subject, scores: Mapping[str, list[Score]]) -> dict[str, dict[str, Table]]:
+    """Return both numbers of each score as [example, asked word], in the order of the batch."""
+    parts: list[list[Faithfulness]] = []
+    for number in range(len(subject.parts)):
+        ranked = [each[number] for each in scores.values()]
+        parts.append(faithfulness_of_all(subject.model, ranked))
+    return {
+        score: {name: _table(subject, [part[place] for part in parts], name) for name in NUMBERS}
+        for place, score in enumerate(scores)
+    }
+
+
+def _table(subject: Subject, parts: list[Faithfulness], name: str) -> Table:
+    found = [
+        (rows.numpy(), each.per_example(name, len(part)))
+        for (rows, part), each in zip(subject.parts, parts, strict=True)
+    ]
+    width = max(values.shape[1] for _, values in found)
+    table = np.full((len(subject.batch), width), np.nan)
+    for rows, values in found:
+        table[rows, : values.shape[1]] = values
+    return table

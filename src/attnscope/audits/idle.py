@@ -6,19 +6,21 @@ fewer outputs than that is idle.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from attnscope.audits.subject import Subject
+from attnscope.audits.uniform import matrix_of_heads
 from attnscope.data.batch import Batch
 from attnscope.data.randomness import counter_uniform
 from attnscope.data.removal import without, word_groups
 from attnscope.models.intervention import AttentionRule, Only, Permuted, Uniform
-from attnscope.runs.result import Matrix, Record
+from attnscope.models.places import Place
+from attnscope.runs.result import Record
 
 PerExample = Float[np.ndarray, " example"]
 _HEADS = 48  # with more of them in all, only the heads of the main site are permuted apart
@@ -26,44 +28,45 @@ _HEADS = 48  # with more of them in all, only the heads of the main site are per
 
 def measure(subject: Subject) -> list[Record]:
     """Return how many outputs change under replaced attention, and without a word."""
-    word = np.mean([_words_out(subject, draw) for draw in _draws(subject)], 0)
+    draws = range(subject.seed, subject.seed + subject.draws)
+    word = np.mean([_words_out(subject, draw) for draw in draws], 0)
     records: list[Record] = [subject.mean("changed", word, {"rule": "word"})]
+    heads_of = {place.name: place.heads for place in _mapped(subject)}
+    apart: dict[str, list[float]] = {}
     for site in [*subject.model.places.names, "*"]:
         axes = {"site": site, "head": "all", "role": "main" if site == subject.site else "other"}
-        permuted = _permuted(subject, site)
+        heads = [Only(Permuted(seed=subject.seed), heads=[n]) for n in range(heads_of.get(site, 0))]
+        rules: list[AttentionRule] = [Uniform(), *(Permuted(seed=draw) for draw in draws), *heads]
+        even, *others = _changed(subject, site, rules)
+        permuted = np.mean(others[: len(draws)], 0)
         records.append(subject.mean("changed", permuted, {**axes, "rule": "permuted"}))
-        even = _changed(subject, {site: Uniform()})
         records.append(subject.mean("changed", even, {**axes, "rule": "uniform"}))
         records.append(subject.mean("dependence", permuted - word, axes))
-    records.append(_head_map(subject))
+        if heads:
+            apart[site] = [float(np.nanmean(each)) for each in others[len(draws) :]]
+    records.append(matrix_of_heads(subject, "dependence_map", apart))
     return records
 
 
-def _draws(subject: Subject) -> range:
-    return range(subject.seed, subject.seed + subject.draws)
+def _mapped(subject: Subject) -> list[Place]:
+    """Return the places whose heads are permuted one by one."""
+    places = list(subject.model.places)
+    if sum(place.heads for place in places) <= _HEADS:
+        return places
+    return [place for place in places if place.name == subject.site]
 
 
-def _permuted(subject: Subject, site: str) -> PerExample:
-    runs = [_changed(subject, {site: Permuted(seed=seed)}) for seed in _draws(subject)]
-    return np.mean(runs, 0)
-
-
-def _changed(subject: Subject, rules: Mapping[str, AttentionRule]) -> PerExample:
-    """Return each example's share of outputs that are not what they were."""
+def _changed(
+    subject: Subject, site: str, rules: Sequence[AttentionRule]
+) -> Float[np.ndarray, "rule example"]:
+    """Return each example's share of outputs that are not what they were, under each rule."""
 
     def changed(part: Batch) -> Tensor:
-        with torch.no_grad():
-            return _share(said(subject, part, rules) != said(subject, part), part)
+        with torch.no_grad(), subject.model.resuming(part, site):
+            said = (subject.model.outputs(part, {site: rule}).argmax(-1) for rule in rules)
+            return torch.stack([_share(each != subject.own(part), part) for each in said], 1)
 
-    return subject.each(changed)
-
-
-def said(
-    subject: Subject, part: Batch, rules: Mapping[str, AttentionRule] | None = None
-) -> Int[Tensor, "batch out"]:
-    """Return the model's outputs under some rules."""
-    with torch.no_grad():
-        return subject.model.outputs(part, rules).argmax(-1)
+    return subject.each(changed).T
 
 
 def _words_out(subject: Subject, draw: int) -> PerExample:
@@ -77,35 +80,11 @@ def _without_word(subject: Subject, part: Batch, draw: int) -> Tensor:
     drawn = counter_uniform(draw, part.ids, torch.full_like(part.ids, 7))
     chosen = (drawn * count).long().clamp(max=(count - 1).clamp(min=0))
     left = without(part, groups == chosen[:, None], subject.model.filler)
-    return _share(said(subject, left) != said(subject, part), part)
+    with torch.no_grad():
+        said = subject.model.outputs(left).argmax(-1)
+    return _share(said != subject.own(part), part)
 
 
 def _share(changed: Tensor, part: Batch) -> Float[Tensor, " batch"]:
     real = part.target_mask
     return (changed & real).sum(1) / real.sum(1)
-
-
-def _head_map(subject: Subject) -> Matrix:
-    """Return the share of outputs that change when one head is permuted."""
-    places = list(subject.model.places)
-    if sum(place.heads for place in places) > _HEADS:
-        places = [place for place in places if place.name == subject.site]
-    width = max(place.heads for place in places)
-    cells: list[list[float | None]] = []
-    for place in places:
-        row: list[float | None] = [None] * width
-        for head in range(place.heads):
-            rule = Only(Permuted(seed=subject.seed), heads=[head])
-            row[head] = float(np.nanmean(_changed(subject, {place.name: rule})))
-        cells.append(row)
-    return Matrix.of(
-        "dependence_map",
-        subject.texts.name,
-        cells,
-        rows=[place.name for place in places],
-        row_axis="site",
-        column_axis="head",
-        digits=4,
-        n=len(subject.batch),
-        split=subject.texts.split,
-    )

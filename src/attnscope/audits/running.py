@@ -49,7 +49,7 @@ from attnscope.runs.result import Measurement, Record, Result
 from attnscope.runs.spec import fingerprint
 from attnscope.training.accelerator import accelerator
 
-_VERSION = 2  # raised whenever a change of the code changes an audit's numbers
+_VERSION = 3  # raised whenever a change of the code changes an audit's numbers
 MEASURES: dict[str, Callable[[Subject], list[Record]]] = {
     "uniform": uniform.measure,
     "idle": idle.measure,
@@ -187,9 +187,7 @@ def _in_memory(subject: Subject, measure: Callable[[Subject], list[Record]]) -> 
         except torch.OutOfMemoryError:
             if subject.positions < 64:
                 raise
-        subject.positions //= 2
-        subject.__dict__.pop("parts", None)
-        subject.stored.clear()
+        subject.halve()
         note = f"Memory ran out: batches were cut to {subject.positions} positions."
         subject.notices = (*subject.notices, note)
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnscope.analysis.intervals import Interval, sentence_interval
@@ -63,6 +63,7 @@ class Subject:
 
     def __post_init__(self) -> None:
         self.stored: dict[str, list[Score]] = {}
+        self._own: dict[int, Int[Tensor, "batch out"]] = {}
 
     @property
     def site(self) -> str:
@@ -100,13 +101,30 @@ class Subject:
             rows = (keys == key).all(1).nonzero()[:, 0]
             yield rows, self.batch.rows(rows).trimmed()
 
+    def halve(self) -> None:
+        """Run half as many positions at once, and forget what was read in larger batches."""
+        self.positions //= 2
+        self.__dict__.pop("parts", None)
+        self.stored.clear()
+        self._own.clear()
+
+    def own(self, part: Batch) -> Int[Tensor, "batch out"]:
+        """Return the model's own outputs on a part, run once."""
+        if self.labels:
+            return part.targets
+        first = int(part.ids[0])
+        if first not in self._own:
+            with torch.no_grad():
+                self._own[first] = self.model.outputs(part).argmax(-1)
+        return self._own[first]
+
     @cached_property
     def accuracy(self) -> Float[np.ndarray, " example"]:
         """The share of right outputs of each example."""
         right = np.zeros(len(self.batch))
-        for rows, part in self._by_length():
-            with torch.no_grad():
-                hits = (self.model.outputs(part).argmax(-1) == part.targets) & part.target_mask
+        for rows, part in self.parts:
+            gold = self.batch.targets[rows.to(self.batch.targets.device)]
+            hits = (self.own(part) == gold[:, : part.targets.shape[1]]) & part.target_mask
             right[rows.numpy()] = (hits.sum(1) / part.target_mask.sum(1)).cpu().numpy()
         return right
 

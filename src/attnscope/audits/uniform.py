@@ -17,20 +17,24 @@ from attnscope.runs.result import Matrix, Record
 
 def measure(subject: Subject) -> list[Record]:
     """Return the entropy of every site and head, and the share of boundaries."""
+    places = subject.model.places
+
+    def read(part: Batch) -> Tensor:
+        trace = subject.trace(part)
+        found = [site_entropy(trace.sites[name], part) for name in places.names]
+        return torch.cat([*found, _boundaries(trace.sites[subject.site], part)[:, None]], 1)
+
+    *columns, boundaries = subject.each(read).T
     records: list[Record] = []
     heads_of: dict[str, list[float]] = {}
-    for place in subject.model.places:
-
-        def entropies(part: Batch, name: str = place.name) -> Tensor:
-            return site_entropy(subject.trace(part, [name]).sites[name], part)
-
-        values = subject.each(entropies)
-        role = "main" if place.name == subject.site else "other"
-        axes = {"site": place.name, "role": role}
-        records.append(subject.mean("entropy", _mean(values), {**axes, "head": "all"}))
-        heads_of[place.name] = [float(each) for each in np.nanmean(values, 0)]
-    records.append(_map(subject, "entropy_map", heads_of))
-    records.append(subject.mean("boundary_share", subject.each(lambda p: _boundaries(subject, p))))
+    for place in places:
+        values, columns = np.array(columns[: place.heads]), columns[place.heads :]
+        axes = {"site": place.name, "role": "main" if place.name == subject.site else "other"}
+        with np.errstate(invalid="ignore"):
+            records.append(subject.mean("entropy", np.nanmean(values, 0), {**axes, "head": "all"}))
+        heads_of[place.name] = [float(each) for each in np.nanmean(values, 1)]
+    records.append(matrix_of_heads(subject, "entropy_map", heads_of))
+    records.append(subject.mean("boundary_share", boundaries))
     return records
 
 
@@ -58,9 +62,8 @@ def _rows(site: Site, batch: Batch) -> Float[Tensor, "batch out"]:
     return site.weights.new_ones(len(batch), out)
 
 
-def _boundaries(subject: Subject, part: Batch) -> Float[Tensor, " batch"]:
-    """Return the share of the main site's attention on pieces that are no words."""
-    site = subject.trace(part, [subject.site]).sites[subject.site]
+def _boundaries(site: Site, part: Batch) -> Float[Tensor, " batch"]:
+    """Return the share of a site's attention on pieces that are not words."""
     if site.weights.shape[-1] != part.inputs.shape[1]:
         return site.weights.new_full((len(part),), torch.nan)
     outside = (~word_positions(part)).to(site.weights.dtype)
@@ -69,12 +72,8 @@ def _boundaries(subject: Subject, part: Batch) -> Float[Tensor, " batch"]:
     return (share * rows).sum(-1) / rows.sum(-1)
 
 
-def _mean(values: Float[np.ndarray, "example head"]) -> Float[np.ndarray, " example"]:
-    with np.errstate(invalid="ignore"):
-        return np.nanmean(values, 1)
-
-
-def _map(subject: Subject, name: str, rows: dict[str, list[float]]) -> Matrix:
+def matrix_of_heads(subject: Subject, name: str, rows: dict[str, list[float]]) -> Matrix:
+    """Return a number of every head as a picture: sites by heads."""
     width = max(len(row) for row in rows.values())
     cells = [[*row, *[None] * (width - len(row))] for row in rows.values()]
     return Matrix.of(

@@ -26,12 +26,11 @@ from attnscope.models.intervention import AttentionRule
 from attnscope.models.layout import one_row
 from attnscope.models.lineage import factors_of
 from attnscope.models.places import Place, Sites
+from attnscope.models.resuming import TOLERANCE, Resumable, Resumption, off
 from attnscope.models.trace import Site, Trace
 from attnscope.models.watching import Seen, Watch
 
 Call = Callable[[nn.Module, Batch], Tensor]
-# Largest difference between the watched pass and the model's own, in parts of the largest logit.
-TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.float16: 5e-3, torch.bfloat16: 5e-2}
 
 
 @dataclass(frozen=True)
@@ -86,10 +85,12 @@ class Adapted(nn.Module):
             found = discover(module, self._logits, example)
             self.places = found.places
             self._calls = {place.call: place for place in self.places}
-            self.off = _off(found.logits, native)
+            self.off = off(found.logits, native)
             self._demand_same(native.dtype)
             self.padding_matters = self._padding_matters(example, native)
         self.outputs_count = native.shape[-1]
+        self._resumable = Resumable()
+        self._resumption: Resumption | None = None
 
     @property
     def filler(self) -> int:
@@ -128,7 +129,8 @@ class Adapted(nn.Module):
         """
         if generator is not None:
             raise MissingCapability("A watched model runs without dropout: give no generator.")
-        watch, logits = self._watched(batch, attention)
+        watch = self.watch(batch, attention)
+        logits = self.run(watch)
         kept = (
             {name for pattern in keep for name in self.places.matching(pattern)}
             if (keep is not None)
@@ -159,8 +161,39 @@ class Adapted(nn.Module):
     def outputs(
         self, batch: Batch, attention: Mapping[str, AttentionRule] | None = None
     ) -> Float[Tensor, "batch out output_type"]:
-        """Return the output logits alone, with the attention at some sites replaced."""
-        return self._watched(batch, attention)[1]
+        """Return the output logits alone, with the attention at some sites replaced.
+
+        Without a rule it is the model's own pass; inside `resuming` it starts at the site.
+        """
+        if not attention:
+            with _undisturbed(self.module):
+                return self._logits(batch)
+        resumption = self._resumption
+        if resumption is not None and resumption.takes(batch, attention):
+            return resumption.outputs(attention)
+        return self.run(self.watch(batch, attention))
+
+    @contextmanager
+    def resuming(self, batch: Batch, site: str) -> Iterator[None]:
+        """Let `outputs` of this batch run only what comes after a site's attention has begun.
+
+        The first resumed pass at each site is compared with a whole one: a model whose modules do
+        more than return their outputs is run as a whole. Gradients reach the rules and nothing
+        before the site.
+
+        Parameters
+        ----------
+        batch
+            The same object as in the calls of `outputs`.
+        site
+            A name, an alias or a pattern; of several sites the first one.
+        """
+        outer = self._resumption
+        self._resumption = Resumption(self, self._resumable, batch, site)
+        try:
+            yield
+        finally:
+            self._resumption = outer
 
     def batch(
         self, texts: Sequence[str], wanted: Sequence[int] | Sequence[str] | None = None
@@ -207,13 +240,14 @@ class Adapted(nn.Module):
                 f"0 to {self.outputs_count - 1}."
             )
 
-    def _watched(
-        self, batch: Batch, attention: Mapping[str, AttentionRule] | None
-    ) -> tuple[Watch, Tensor]:
-        watch = Watch(self.module, batch, self._calls, self.places.rules(attention))
+    def watch(self, batch: Batch, attention: Mapping[str, AttentionRule] | None) -> Watch:
+        """Return a watch over a pass that is still to come."""
+        return Watch(self.module, batch, self._calls, self.places.rules(attention))
+
+    def run(self, watch: Watch) -> Float[Tensor, "batch out output_type"]:
+        """Run the model under a watch."""
         with _undisturbed(self.module), watch:
-            logits = self._logits(batch)
-        return watch, logits
+            return self._logits(watch.batch)
 
     def _logits(self, batch: Batch) -> Float[Tensor, "batch out output_type"]:
         logits = self.call(self.module, batch)
@@ -243,7 +277,7 @@ class Adapted(nn.Module):
         rows = example.input_lengths.argsort()[: len(part)].to(native.device)
         real = part.target_mask
         beside = native[rows][:, : alone.shape[1]]
-        return _off(alone[real], beside[real]) > 10 * TOLERANCE.get(native.dtype, 1e-5)
+        return off(alone[real], beside[real]) > 10 * TOLERANCE.get(native.dtype, 1e-5)
 
 
 def _site(parts: Sequence[Seen], batch: Batch) -> Site:
@@ -295,11 +329,6 @@ def _reads(place: Place, batch: Batch, weights: Tensor) -> Float[Tensor, "batch 
         "none": torch.zeros(len(batch), out, dtype=torch.bool, device=weights.device),
     }[place.reads].to(weights.dtype)
     return chosen / chosen.sum(1, keepdim=True).clamp(min=1)
-
-
-def _off(a: Tensor, b: Tensor) -> float:
-    scale = b.detach().float().abs().max().clamp(min=1.0)
-    return float((a.detach().float() - b.float()).abs().max() / scale)
 
 
 @contextmanager

@@ -151,7 +151,8 @@ def _reads(
     stream = torch.Generator().manual_seed(0)
     toward = torch.randn(logits.shape, generator=stream).to(logits)
     real = batch.target_mask[..., None].to(logits.device)
-    output = (logits * toward).masked_fill(~real, 0.0).sum()
+    with torch.enable_grad():
+        output = (logits * toward).masked_fill(~real, 0.0).sum()
     weights = [seen.weights for seen in kept]
     slopes = torch.autograd.grad(output, weights, allow_unused=True)
     return [_pattern(slope, batch) for slope in slopes]

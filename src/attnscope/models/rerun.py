@@ -7,6 +7,7 @@ the inputs. Everywhere else the model is run again with the attention of the sit
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from jaxtyping import Float
@@ -29,6 +30,12 @@ def outputs_of(
     """Return the output logits of a model under some rules, without keeping its sites."""
     outputs = getattr(model, "outputs", None)
     return model.trace(batch, attention).logits if outputs is None else outputs(batch, attention)
+
+
+def resuming(model: AttentionModel, batch: Batch, site: str) -> AbstractContextManager[None]:
+    """Let `outputs_of` of this batch start at a site, where the model offers that."""
+    offered = getattr(model, "resuming", None)
+    return nullcontext() if offered is None else offered(batch, site)
 
 
 def outputs_again(

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnscope.models.intervention import OneHot, Only
-from attnscope.models.rerun import has_readout, outputs_of
+from attnscope.models.rerun import has_readout, outputs_of, resuming
 from attnscope.models.trace import AttentionModel, Trace, needed
 from attnscope.scores.attention import mask_of_outputs, site_of
 from attnscope.scores.score import ScoreRule
@@ -115,10 +115,11 @@ class LexicalProbe(ScoreRule):
         """Run the model once for each input position, all attention on it."""
         names, rows = self._sites(trace), read_rows(trace, self._sites(trace)[-1])
         read, values = READINGS[self.reading], []
-        for position in range(trace.batch.inputs.shape[1]):
-            rule = OneHot(position) if rows is None else Only(OneHot(position), rows=rows)
-            rules = {**trace.attention, **dict.fromkeys(names, rule)}
-            values.append(read(outputs_of(model, trace.batch, rules), trace.batch.targets))
+        with resuming(model, trace.batch, names[0]):
+            for position in range(trace.batch.inputs.shape[1]):
+                rule = OneHot(position) if rows is None else Only(OneHot(position), rows=rows)
+                rules = {**trace.attention, **dict.fromkeys(names, rule)}
+                values.append(read(outputs_of(model, trace.batch, rules), trace.batch.targets))
         return torch.stack(values, -1)
 
     def _sites(self, trace: Trace) -> list[str]:
