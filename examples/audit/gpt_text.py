@@ -34,7 +34,13 @@ def main(data, out, seed, epochs, width, layers, texts):
     texts = read(data, "train")[0][:texts]
     cut = tokenizer_of(texts)
     config = GPT2Config(
-        vocab_size=len(cut), n_embd=width, n_layer=layers, n_head=4, n_positions=128
+        vocab_size=len(cut),
+        n_embd=width,
+        n_layer=layers,
+        n_head=4,
+        n_positions=128,
+        bos_token_id=0,
+        eos_token_id=0,
     )
     model = GPT2LMHeadModel(config)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)

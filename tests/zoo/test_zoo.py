@@ -181,7 +181,6 @@ def a_pass_that_starts_at_a_site_is_the_whole_pass(family):
     for name in model.places.names:
         whole = outputs(model, batch, {name: Uniform()})
         with model.resuming(batch, name):
-            outputs(model, batch, {name: Permuted(seed=1)})  # compared with a whole pass
             assert model._resumption.takes(batch, {name: Uniform()}), name
             resumed = outputs(model, batch, {name: Uniform()})
         torch.testing.assert_close(resumed, whole, rtol=1e-5, atol=1e-5)

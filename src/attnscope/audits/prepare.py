@@ -6,6 +6,7 @@ import hashlib
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,8 @@ def subject_of(model: Adapted, texts: Texts, seed: int, place: torch.device) -> 
     left = texts.chosen([n for n, each in enumerate(texts.ids) if each in kept])
     batch = read.batch.to(place)
     assert isinstance(batch, TokenisedBatch)
-    return Subject(model, left, batch, seed, positions=POSITIONS, notices=tuple(notices))
+    positions = POSITIONS.get(place.type, POSITIONS["cuda"])
+    return Subject(model, left, batch, seed, positions=positions, notices=tuple(notices))
 
 
 def within(subject: Subject, seconds: float) -> Subject:
@@ -57,10 +59,12 @@ def within(subject: Subject, seconds: float) -> Subject:
     length = float(subject.batch.input_lengths.double().mean())
     # By positions: the first part has the texts of one length, which is not the mean one.
     each = (time.monotonic() - started) / part.inputs.numel() * length
-    sites = len(subject.model.places) + 1
-    # Runs per example: replaced attention, probe, leave-one-out, rankings; searches of some.
+    # Runs per example: replaced attention from the middle site on, words taken out, probe from the
+    # last site on, leave-one-out, rankings, searches of some.
+    sites = len(subject.model.places)
     searched = SEARCHED[subject.labels] / max(len(subject.batch), SEARCHED[subject.labels])
-    runs = sites * (subject.draws + 1) + 2 * length + 90 + 2 * 3 * STEPS * searched
+    again = (sites / 2 + 1) * (subject.draws + 1) + subject.draws
+    runs = again + (1 + 2 / sites) * length + 35 + 6 / sites * STEPS * searched
     count = max(LEAST, min(len(subject.batch), int(seconds / (each * runs))))
     if count >= len(subject.batch):
         return subject
@@ -70,7 +74,7 @@ def within(subject: Subject, seconds: float) -> Subject:
     assert isinstance(fewer, TokenisedBatch)
     chosen = subject.texts.chosen(rows.tolist())
     notices = (*subject.notices, note)
-    return Subject(subject.model, chosen, fewer, subject.seed, notices=notices)
+    return replace(subject, texts=chosen, batch=fewer, notices=notices)
 
 
 def config_of(subject: Subject, asked: Sequence[str], model: Any) -> dict[str, Any]:

@@ -34,7 +34,9 @@ from attnscope.scores.score import Score, ScoreRule, read_score
 from attnscope.scores.value_norm import ValueNorm
 
 R = TypeVar("R")
-POSITIONS = 2**12  # input positions that are run at once
+# Input positions that are run at once: on a CPU as few as keep it busy, since a batch of texts of
+# one length has no padding; a GPU needs many.
+POSITIONS = {"cpu": 2**10, "cuda": 2**13}
 
 
 @dataclass
@@ -58,7 +60,7 @@ class Subject:
     batch: TokenisedBatch
     seed: int = 0
     draws: int = 5
-    positions: int = POSITIONS
+    positions: int = POSITIONS["cpu"]
     notices: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -177,9 +177,9 @@ class Adapted(nn.Module):
     def resuming(self, batch: Batch, site: str) -> Iterator[None]:
         """Let `outputs` of this batch run only what comes after a site's attention has begun.
 
-        The first resumed pass at each site is compared with a whole one: a model whose modules do
-        more than return their outputs is run as a whole. Gradients reach the rules and nothing
-        before the site.
+        At each site one resumed pass is compared with a whole one: a model whose modules do more
+        than return their outputs is run as a whole. Gradients reach the rules and nothing before
+        the site.
 
         Parameters
         ----------

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -19,7 +19,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attnscope.data.batch import Batch
-from attnscope.models.intervention import AttentionRule
+from attnscope.models.intervention import AttentionRule, Uniform
 from attnscope.models.places import Places
 from attnscope.models.watching import Watch
 
@@ -60,6 +60,10 @@ class Resumable:
     same: dict[str, bool] = field(default_factory=dict)
 
 
+class Reached(Exception):
+    """The pass has come to the site: what comes after it is not needed."""
+
+
 class Resumption:
     """Passes over one batch that start at a site.
 
@@ -77,39 +81,50 @@ class Resumption:
         self.model, self.known, self.batch = model, known, batch
         self.place = _first(model.places, model.places.matching(site))
         self.site = model.places.names[self.place]
-        self.kept: dict[str, Any] = {}
-        if known.same.get(self.site, True):
-            with torch.no_grad(), keeping(model.module, self._paths()) as self.kept:
-                model.run(model.watch(batch, None))
+        if self.site not in known.same:
+            known.same[self.site] = self._is_same(batch.rows(slice(0, 2)))
+        self.kept = self._keep(batch) if known.same[self.site] else {}
 
     def takes(self, batch: Batch, attention: Rules) -> bool:
         """Tell whether a pass over a batch under these rules may start at the site."""
         later = _first(self.model.places, self.model.places.rules(attention)) >= self.place
-        return batch is self.batch and later and self.known.same.get(self.site, True)
+        return batch is self.batch and later and self.known.same[self.site]
 
     def outputs(self, attention: Rules) -> Float[Tensor, "batch out output_type"]:
-        """Run the model from the site on; the first time as a whole, to compare."""
-        if self.site in self.known.same:
-            return self._from_site(attention)
-        whole = self.model.run(self.model.watch(self.batch, attention))
-        self.known.same[self.site] = self._is_same(whole, attention)
-        return whole
+        """Run the model from the site on."""
+        return self._from_site(self.batch, attention, self.kept)
 
-    def _from_site(self, attention: Rules) -> Float[Tensor, "batch out output_type"]:
-        with returning(self.model.module, self.kept):
-            return self.model.run(self.model.watch(self.batch, attention))
+    def _from_site(
+        self, batch: Batch, attention: Rules, kept: Mapping[str, Any]
+    ) -> Float[Tensor, "batch out output_type"]:
+        with returning(self.model.module, kept):
+            return self.model.run(self.model.watch(batch, attention))
 
-    def _is_same(self, whole: Tensor, attention: Rules) -> bool:
+    @torch.no_grad()
+    def _keep(self, batch: Batch) -> dict[str, Any]:
+        """Run what comes before the site, and no more."""
+
+        def stop(*_: Tensor) -> Tensor:
+            raise Reached
+
+        with keeping(self.model.module, self._paths(batch)) as kept, suppress(Reached):
+            self.model.run(self.model.watch(batch, {self.site: stop}))
+        return kept
+
+    @torch.no_grad()
+    def _is_same(self, batch: Batch) -> bool:
+        """Compare a pass from the site on with a whole one."""
+        rules = {self.site: Uniform()}
+        whole = self.model.run(self.model.watch(batch, rules))
         try:
-            with torch.no_grad():
-                resumed = self._from_site(attention)
+            resumed = self._from_site(batch, rules, self._keep(batch))
         except Exception:  # a model may need anything that its modules do besides returning
             return False
         return off(resumed, whole) <= TOLERANCE.get(whole.dtype, 1e-5)
 
-    def _paths(self) -> tuple[str, ...]:
+    def _paths(self, batch: Batch) -> tuple[str, ...]:
         if not self.known.before:
-            watch = self.model.watch(self.batch, None)
+            watch = self.model.watch(batch, None)
             with finishing(self.model.module, lambda: len(watch.seen)) as ends:
                 self.model.run(watch)
             for number, seen in reversed(list(enumerate(watch.seen))):
