@@ -52,9 +52,14 @@ def _card(entry: Entry, verdicts: Counter[str]) -> str:
         f"::::{{grid-item-card}} {entry.name}\n{image}:link: {report_of(entry.name)}\n"
         f":link-type: url\n:link-alt: the report of {entry.name}\n\n"
         f"{entry.title[:1].upper()}{entry.title[1:]}.\n\n:::{{card-footer}}\n{tags} · "
-        f"CPU {minutes(entry.cpu_minutes)}, GPU {minutes(entry.gpu_minutes)}{counts} · "
+        f"{_times(entry)}{counts} · "
         f"[settings](recipes/{paper}.md#{entry.name.replace('/', '')})\n:::\n::::\n"
     )
+
+
+def _times(entry: Entry) -> str:
+    on_gpu = "" if entry.gpu_minutes is None else f", GPU {minutes(entry.gpu_minutes)}"
+    return f"CPU {minutes(entry.cpu_minutes)}{on_gpu}"
 
 
 _AGREES = {"holds": "hold", "fails": "fail", "undecided": "undecided"}

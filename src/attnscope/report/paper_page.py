@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from attnscope.claims.verdicts import Judged
 from attnscope.data.known import definitions
 from attnscope.recipes import find
 from attnscope.recipes.recipe import command_of, module_of
-from attnscope.recipes.registry import Entry, measures_of
+from attnscope.recipes.registry import Entry, entries, measures_of
 from attnscope.recipes.verdicts import judge
 from attnscope.report.fidelity import by_metric, by_table, farthest_cells
 from attnscope.report.ranges import ranges
@@ -74,17 +73,24 @@ class PaperPage:
         )
 
     def _answer(self) -> Iterator[str]:
-        held = [claim for claim in self.judged if claim.verdict == "holds"]
-        failed = [claim for claim in self.judged if claim.verdict == "fails"]
-        left = [claim for claim in self.judged if claim.verdict == "undecided"]
         yield "## What holds, and what does not\n"
         yield (
-            f"Of {len(self.judged)} claims {len(held)} hold, {len(failed)} fail and {len(left)} "
-            "are undecided, by the paper's own words; the stricter rules are below.\n"
+            f"Of {len(self.judged)} claims {_counts(self.judged)}, by the paper's own words. The "
+            "sentences below are the recipes' titles, with the claims that each decides:\n"
         )
-        for word, claims in (("Holds", held), ("Fails", failed), ("Undecided", left)):
+        for entry, _, claims in self._groups():
             if claims:
-                yield f"**{word}:** {'; '.join(map(_statement, claims))}.\n"
+                title = f"{entry.title[:1].upper()}{entry.title[1:]}"
+                yield f"- {title}: **{_counts(claims)}** ([{entry.name}](#{anchor(entry.name)}))"
+        yield ""
+        for verdict in ("fails", "undecided"):
+            own = [claim for claim in self.judged if claim.verdict == verdict]
+            if own:
+                yield f"**{verdict.capitalize()}:** {'; '.join(map(_statement, own))}.\n"
+        other = [claim for claim in self.judged if _stricter_fails(claim)]
+        if other:
+            names = ", ".join(f"[{claim.id}](#{anchor(claim.id)})" for claim in other)
+            yield f"**Holds by the paper's words, fails by a stricter rule:** {names}.\n"
         numbers, evidence = (
             self._link(self.results / self.paper / name)
             for name in ("measurements.csv", "evidence.csv")
@@ -94,6 +100,18 @@ class PaperPage:
             f"claim]({evidence}), [what we make of it](../findings.md#{self.paper}).\n"
         )
 
+    def _groups(self) -> list[tuple[Entry, list[Result], list[Judged]]]:
+        """Return the recipes that were run, in the order of the list, with what they decide."""
+        measured = {result.recipe for result in self.found}
+        homes = {c.id: next((r for r in c.recipes if r in measured), "") for c in self.judged}
+        groups = []
+        for entry in entries():
+            runs = [result for result in self.found if result.recipe == entry.name]
+            if runs:
+                own = [claim for claim in self.judged if homes[claim.id] == entry.name]
+                groups.append((entry, runs, own))
+        return groups
+
     def _recipes(self) -> Iterator[str]:
         yield "## Claims, figures and printed numbers\n"
         yield (
@@ -101,12 +119,11 @@ class PaperPage:
             "claim with one reading is decided by a rule that was fixed before any run. Times are "
             "those of a full run.\n"
         )
-        measured = {result.recipe for result in self.found}
-        homes = {c.id: next((r for r in c.recipes if r in measured), "") for c in self.judged}
-        for recipe, group in groupby(self.found, key=lambda result: result.recipe):
-            claims = [claim for claim in self.judged if homes[claim.id] == recipe]
-            yield from self._recipe(find(recipe), list(group), claims)
-        waiting = [f"`{claim.id}`" for claim in self.judged if not homes[claim.id]]
+        decided = set()
+        for entry, runs, claims in self._groups():
+            yield from self._recipe(entry, runs, claims)
+            decided |= {claim.id for claim in claims}
+        waiting = [f"`{claim.id}`" for claim in self.judged if claim.id not in decided]
         if waiting:
             yield f"No full run yet: {', '.join(waiting)}.\n"
 
@@ -166,12 +183,26 @@ def anchor(heading: str) -> str:
     return heading.replace(".", "").replace("/", "")
 
 
+def _counts(claims: Sequence[Judged]) -> str:
+    """Return how many claims hold, fail and are undecided, as in "2 hold, 1 fails"."""
+    verdicts = [str(claim.verdict) for claim in claims]
+    held, failed, left = (verdicts.count(word) for word in ("holds", "fails", "undecided"))
+    parts = [f"{held} hold{'s' * (held == 1)}"] * (held > 0)
+    parts += [f"{failed} fail{'s' * (failed == 1)}"] * (failed > 0)
+    return ", ".join([*parts, *[f"{left} undecided"] * (left > 0)])
+
+
 def _statement(claim: Judged) -> str:
-    """Return a claim's statement as a link; a stricter rule that says otherwise is named."""
-    link = f"[{_prose(claim.statement)}](#{anchor(claim.id)})"
-    text = link if claim.setting else _prose(claim.statement)
-    stricter = claim.readings[1].verdict if claim.readings else claim.verdict
-    return text if stricter == claim.verdict else f"{text} (stricter rule: {stricter})"
+    """Return a claim's statement with its name, as a link where it was decided on runs."""
+    name = f"[{claim.id}](#{anchor(claim.id)})" if claim.setting else claim.id
+    return f"{_prose(claim.statement)} ({name})"
+
+
+def _stricter_fails(claim: Judged) -> bool:
+    return bool(claim.readings) and (str(claim.verdict), str(claim.readings[1].verdict)) == (
+        "holds",
+        "fails",
+    )
 
 
 def _made_by(entry: Entry, found: Sequence[Result]) -> str:
