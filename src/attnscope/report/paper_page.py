@@ -75,8 +75,8 @@ class PaperPage:
     def _answer(self) -> Iterator[str]:
         yield "## What holds, and what does not\n"
         yield (
-            f"Of {len(self.judged)} claims {_counts(self.judged)}, by the paper's own words. The "
-            "sentences below are the recipes' titles, with the claims that each decides:\n"
+            f"{len(self.judged)} claims, by the paper's own words: {_counts(self.judged)}. Below "
+            "are the recipes' titles, with the claims that each decides.\n"
         )
         for entry, _, claims in self._groups():
             if claims:
