@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
+
+T = TypeVar("T")
 
 
 @runtime_checkable
@@ -60,3 +62,12 @@ def counting(progress: Progress, title: str, steps: int) -> Iterator[Callable[[i
         yield progress.advance
     finally:
         progress.end()
+
+
+def counted(progress: Progress, title: str, items: Iterable[T]) -> Iterator[T]:
+    """Yield items, each counted when the loop is done with it."""
+    waiting = list(items)
+    with counting(progress, title, len(waiting)) as count:
+        for item in waiting:
+            yield item
+            count(1)

@@ -39,6 +39,7 @@ from attnscope.recipes.kit.sheet import Numbers, Sheet, number
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
+from attnscope.training.progress import counted
 
 __all__ = ["CLAIMS", "HEADLINE", "QUICK", "Config", "draw", "measure"]
 
@@ -127,7 +128,8 @@ def measure(config: Config, lab: Lab) -> Records:
     shown = groups(config)
     units = {group: group.units(config) for group in shown}
     rows: Records = []
-    for group, members in lab.train(units, "synthetic tasks").items():
+    trained = lab.train(units, "synthetic tasks").items()
+    for group, members in counted(lab.progress, "components of groups", trained):
         networks = [Network.of(member, config.samples) for member in members]
         sheet = group.sheet([network.seed for network in networks])
         rows += _accuracies(sheet, [network.accuracy for network in networks])

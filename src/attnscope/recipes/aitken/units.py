@@ -40,6 +40,7 @@ from attnscope.scores.attention import Attention
 from attnscope.training.objective import Likelihood
 from attnscope.training.optimizer import AitkenAdam
 from attnscope.training.penalties import SquaredNorm
+from attnscope.training.progress import counted
 from attnscope.training.unit import Training, Unit, every
 
 ArchitectureName = Literal["ved", "aed", "ao"]
@@ -369,7 +370,8 @@ class Trained:
 def train(config: EscanConfig, lab: Lab, groups: Sequence[Group]) -> Iterator[Trained]:
     """Train all networks, or reuse them, and yield each group with its accepted networks."""
     units = {group: group.units(config) for group in groups}
-    for group, members in lab.train(units, "networks").items():
+    trained = lab.train(units, "networks").items()
+    for group, members in counted(lab.progress, "components of groups", trained):
         networks = [Network.of(member, config.samples) for member in members]
         accepted = [network for network in networks if network.accuracy >= config.accepted]
         yield Trained(group, {network.seed: network.accuracy for network in networks}, accepted)
