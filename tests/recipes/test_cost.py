@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from pydantic import Field
 
+from attnscope.data.corpus import GrammarTranslation
 from attnscope.data.tasks import PermutationCopy
 from attnscope.errors import UsageError
 from attnscope.models.seq2seq import Seq2SeqSpec
@@ -93,6 +94,14 @@ def test_times_are_multiplied_and_shared_by_the_processes():
     assert seconds_of_units(units, paces, 1) == pytest.approx(3 * each)
     assert seconds_of_units(units, paces, 2) == pytest.approx(1.5 * each)
     assert seconds_of_units(units, paces, 100) == pytest.approx(each)
+
+
+def test_a_corpus_has_no_more_examples_to_evaluate_than_it_has():
+    training = Training(steps=1, batch_size=4, examples=1_000_000)
+    model = Seq2SeqSpec(embedding=4, hidden=4)
+    unit = Unit(source=GrammarTranslation(), model=model, training=training, seed=0)
+    # The grammar's validation part has 200 pairs; evaluated at steps 0 and 1.
+    assert Pace(0.0, 0.0, 0.25).evaluations(unit) == 2 * 200 * 0.25
 
 
 def test_a_kind_is_timed_by_real_steps_and_only_once():

@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from attnscope.data.corpus import Corpus
 from attnscope.errors import AttnscopeError
 from attnscope.runs.spec import fingerprint
 from attnscope.training.engine.grouping import groups
@@ -49,11 +50,17 @@ class Pace:
         training = unit.training
         # The scores of the last and of the best weights are read like those of an evaluation.
         times = len(training.schedule) + 2 * bool(training.final_scores)
-        return times * training.examples * self.example
+        return times * evaluated_examples(unit) * self.example
 
 
 Paces = dict[str, Pace]
 """The pace of each kind of group."""
+
+
+def evaluated_examples(unit: Unit) -> int:
+    """Return how many examples an evaluation has: a corpus may have fewer than are asked for."""
+    wanted, source = unit.training.examples, unit.source
+    return min(wanted, len(source.validation_examples)) if isinstance(source, Corpus) else wanted
 
 
 def kind_of(group: Sequence[Unit]) -> str:
@@ -125,7 +132,7 @@ def _timed(group: list[Unit]) -> Pace:
         raise AttnscopeError(failed[0])
     # The first step also allocates memory; the members of a group are evaluated in turn.
     steps = [later - earlier for earlier, later in pairwise(watch.steps)]
-    examples = min(_EXAMPLES, group[0].training.examples)
+    examples = evaluated_examples(few[0])
     evaluation = sum(seconds) / len(seconds) * len(group)
     start = max(0.0, watch.evaluations[0] - watch.started - evaluation)
     return Pace(start, sum(steps) / len(steps) if steps else 0.0, evaluation / examples)
