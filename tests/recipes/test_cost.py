@@ -97,7 +97,7 @@ def test_times_are_multiplied_and_shared_by_the_processes():
 
 
 def test_a_corpus_has_no_more_examples_to_evaluate_than_it_has():
-    training = Training(steps=1, batch_size=4, examples=1_000_000)
+    training = Training(steps=1, batch_size=4, evaluate_at=(), examples=1_000_000)
     model = Seq2SeqSpec(embedding=4, hidden=4)
     unit = Unit(source=GrammarTranslation(), model=model, training=training, seed=0)
     # The grammar's validation part has 200 pairs; evaluated at steps 0 and 1.
