@@ -241,7 +241,7 @@ def test_networks_are_trained_on_the_right_words_or_on_their_own(given: str) -> 
 
 
 def test_seeds_trained_on_their_own_words_are_one_vmapped_group_and_learn(tmp_path: Path) -> None:
-    settings = config(hidden=16, steps=150, batch_size=32, teacher_forcing=False)
+    settings = config(hidden=16, steps=40, batch_size=32, teacher_forcing=False)
     units = Group(SHORT, "aed", 2).units(settings)
     assert groups(units) == [units]
     with Workers(tmp_path) as workers:
@@ -464,6 +464,7 @@ def test_what_is_closest_by_angle_need_not_be_closest_by_product() -> None:
 def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
     """Return a run of networks that have learned nothing."""
     few = {"steps": 2, "sorting_steps": 2, "hidden": 4, "samples": 30, "examples": 4, "seeds": 1}
+    few |= {"circle_seeds": 1, "cells": ""}
     out = tmp_path_factory.mktemp("runs")
     return run("aitken/fig2", few, quick=True, device="cpu", jobs=1, out=out).result
 
