@@ -77,6 +77,13 @@ def test_an_audit_is_a_view_with_its_verdict_questions_maps_and_texts(audited, o
     assert not watched.asked
 
 
+def test_a_report_of_audits_alone_opens_with_them(audited, opened):
+    page = opened().open(audited)
+    assert page.locator("#audit").is_visible()
+    page.click("#tab-overview")
+    assert "attnscope audit bert sst" in page.locator("#overview").inner_text()
+
+
 def test_words_of_an_audit_are_text_and_never_markup(audited, opened):
     watched = opened()
     page = watched.open(audited, "audit")

@@ -64,7 +64,7 @@ def run_json(found: FoundResult, key: str, notices: list[str]) -> dict[str, Any]
         "own": only_own(result),
         "seconds": result.seconds,
         "device": str(result.environment.get("device", "")),
-        "command": cut(command_of(result, module)),
+        "command": cut(_command(result, module)),
         "config": _pairs(result.config),
         "environment": _pairs(result.environment),
         "units": len(result.units),
@@ -72,6 +72,14 @@ def run_json(found: FoundResult, key: str, notices: list[str]) -> dict[str, Any]
         "hidden": [f"{key} {value}" for key, value in getattr(module, "SHOWN", {}).items()],
         "rows": rows,
     }
+
+
+def _command(result: Result, module: RecipeModule | None) -> str:
+    """Return the command that gives a result; an audit's has its model and data."""
+    if result.recipe != "audit":
+        return command_of(result, module)
+    model, data, examples = (result.config.get(key, "") for key in ("model", "data", "examples"))
+    return f"attnscope audit {model} {data} --examples {examples}"
 
 
 def about_json(found: FoundResult, key: str) -> list[dict[str, Any]]:

@@ -117,7 +117,7 @@ function auditMap(matrix) {
     "table",
     { className: "map" },
     el("caption", {}, `${matrix.name}, site by head`),
-    el("thead", {}, el("tr", {}, el("th", {}, ""), matrix.columns.map((name) => el("th", { scope: "col" }, name)))),
+    el("thead", {}, el("tr", {}, el("th", {}, ""), matrix.columns.map((name) => el("th", { scope: "col", className: "numeric" }, name)))),
     el("tbody", {}, matrix.rows.map(row)),
   );
 }

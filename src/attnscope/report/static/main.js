@@ -87,14 +87,15 @@ function footer() {
   }));
 }
 
-// #attention opens a view, #recipe-snell-fig3 the overview at that recipe: both can be linked to.
+// #attention opens a view, #recipe-snell-fig3 the overview at that recipe: both can be linked to. A report of
+// audits alone opens with them.
 function openAddress() {
   const wanted = location.hash.slice(1);
   if (TABS.includes(wanted)) open(wanted);
   else if (wanted.startsWith("recipe-") && panel(wanted)) {
     open("overview");
     panel(wanted).scrollIntoView({ behavior: "instant" });
-  }
+  } else if (!wanted && data.audits.length && data.runs.every((run) => run.recipe === "audit")) open("audit");
 }
 
 function start() {
