@@ -37,14 +37,14 @@ if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).
 # Begun first, so that at the end no process waits for another that is in one of them.
 LONGEST = (
     "test_every_recipe.py",
+    "test_scores.py",
+    "test_extend.py",
     "test_groups.py",
     "test_group_recovery.py",
-    "test_extend.py",
-    "test_aitken_fig2.py",
-    "test_scores.py",
     "test_own_text.py",
     "test_cli.py",
-    "test_workers.py",
+    "test_cuda_graphs.py",
+    "test_gpu_groups.py",
 )
 
 
