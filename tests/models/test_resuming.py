@@ -91,6 +91,72 @@ def test_a_model_whose_layers_leave_something_aside_is_run_as_a_whole():
             assert model.outputs(batch, rules).equal(whole)
 
 
+class Added(nn.Module):
+    """Attention whose output is added in place to what the encoder returned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.embedding, self.encoder = nn.Embedding(TYPES, WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.output = nn.Linear(WIDTH, 2)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        words = self.embedding(ids)
+        states = self.encoder(words)
+        logits = (words @ words.mT).masked_fill(ids[:, None] == 0, -1e9)
+        states += logits.softmax(-1) @ words
+        return self.output(states[:, 0])
+
+
+@torch.no_grad()
+def test_a_model_that_changes_states_in_place_is_run_as_a_whole():
+    batch, model = batch_of(), adapt(Added())
+    rules = {"last": Uniform()}
+    whole = model.outputs(batch, rules)
+    with model.resuming(batch, "last"):
+        for _ in range(3):
+            assert model.outputs(batch, rules).equal(whole)
+
+
+class Decoder(nn.Module):
+    """A decoder in a loop: the cell, then attention over the inputs, for every output word."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.embedding, self.cell = nn.Embedding(TYPES, WIDTH), nn.GRUCell(WIDTH, WIDTH)
+        self.output = nn.Linear(WIDTH, TYPES)
+
+    def forward(self, ids: torch.Tensor, decoder_input_ids: torch.Tensor) -> torch.Tensor:
+        inputs, words = self.embedding(ids), self.embedding(decoder_input_ids)
+        state, logits = inputs.mean(1), []
+        for word in words.unbind(1):
+            state = self.cell(word, state)
+            scores = (inputs @ state[:, :, None])[:, :, 0].masked_fill(ids == 0, -1e9)
+            read = (scores.softmax(-1)[:, None] @ inputs)[:, 0]
+            logits.append(self.output(state + read))
+        return torch.stack(logits, 1)
+
+
+@torch.no_grad()
+def test_a_loop_over_output_words_is_run_as_a_whole_though_it_was_compared_on_one_word():
+    def pairs(words: int) -> Batch:
+        rows = [([1 + n, 2, 3, 4], [5 + n] * words) for n in range(3)]
+        return collate([Example(n, row, [1, *out[:-1]], out) for n, (row, out) in enumerate(rows)])
+
+    def call(module: nn.Module, batch: Batch) -> torch.Tensor:
+        return module(batch.inputs, batch.decoder_inputs)
+
+    model = adapt(Decoder(), call=call, example=pairs(3))
+    rules = {"last": Uniform()}
+    for words in (1, 4):
+        batch = pairs(words)
+        whole = model.outputs(batch, rules)
+        with model.resuming(batch, "last"):
+            for _ in range(3):
+                assert model.outputs(batch, rules).equal(whole)
+
+
 @torch.no_grad()
 def test_another_batch_and_an_earlier_site_are_run_as_a_whole():
     batch, other = batch_of(), batch_of(2)
