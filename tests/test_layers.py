@@ -27,6 +27,7 @@ LAYERS = [
     "claims",
     "recipes",
     "running",
+    "own_text",
     "audits",
     "report",
 ]

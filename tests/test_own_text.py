@@ -21,7 +21,7 @@ from attnscope.claims.verdicts import deciding
 from attnscope.cli import app, claims
 from attnscope.data.text import open_text
 from attnscope.errors import UsageError, WorkspaceError
-from attnscope.recipes.about import about_corpora, only_own
+from attnscope.own_text.corpora import about_corpora, only_own
 from attnscope.recipes.kit.lab import Lab
 from attnscope.recipes.snell import fig3, table5
 from attnscope.recipes.snell.units import TextConfig, train_corpora

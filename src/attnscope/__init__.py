@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         errors as errors,
         figures as figures,
         models as models,
+        own_text as own_text,
         recipes as recipes,
         report as report,
         running as running,

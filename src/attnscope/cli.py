@@ -124,7 +124,7 @@ def run(
     entry = find(recipe)
     use_data(data)
     given = read_settings_of(settings)
-    from attnscope.recipes.about import about_corpora, only_own
+    from attnscope.own_text.corpora import about_corpora, only_own
     from attnscope.recipes.verdicts import judge
     from attnscope.running.run import run as run_recipe
     from attnscope.terminal import Bars, CleanConsole, Lines

@@ -36,7 +36,7 @@ from attnscope.clean import CleanStream, clean
 if TYPE_CHECKING:
     from attnscope.claims.readings import Reading
     from attnscope.claims.verdicts import Judged
-    from attnscope.recipes.kit.about import About
+    from attnscope.own_text.about import About
     from attnscope.recipes.registry import Entry
     from attnscope.runs.measures import Measures
     from attnscope.runs.result import Measurement, Result

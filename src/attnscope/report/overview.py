@@ -14,8 +14,8 @@ from attnscope.claims.symbols import in_letters, measure_words
 from attnscope.claims.verdicts import Judged
 from attnscope.claims.wording import formatted, number, plain_setting, sentence
 from attnscope.errors import UnreadableFile
-from attnscope.recipes.about import about_corpora, only_own
-from attnscope.recipes.kit.about import REPORT
+from attnscope.own_text.about import REPORT
+from attnscope.own_text.corpora import about_corpora, only_own
 from attnscope.recipes.recipe import RecipeModule, command_of, module_of
 from attnscope.recipes.registry import entries, measures_of, notes_on_missing, paper_measures
 from attnscope.recipes.verdicts import judge

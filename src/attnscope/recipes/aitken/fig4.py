@@ -27,7 +27,6 @@ from attnscope.figures.component_planes import path_panel
 from attnscope.figures.palette import ARCHITECTURES
 from attnscope.models.trace import Trace
 from attnscope.recipes.aitken import components, pictures
-from attnscope.recipes.aitken.about import about_translation
 from attnscope.recipes.aitken.claims import AED, DICTIONARY, HALF, on_text
 from attnscope.recipes.aitken.pictures import (
     NAMES,
@@ -51,7 +50,7 @@ from attnscope.recipes.recipe import Charts
 from attnscope.runs.pictures import Curve, Matrix, Plane
 from attnscope.runs.result import Measurement, Result
 
-__all__ = ["ABOUT", "CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "Config", "draw", "measure"]
+__all__ = ["CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "Config", "draw", "measure"]
 
 Records = list[Measurement | Matrix | Plane | Curve]
 
@@ -70,7 +69,6 @@ QUICK = {
     "sentence": "der Lehrer zeigt heute dem Mädchen das rote Buch .",
 }
 EXAMPLES = "moved"
-ABOUT = about_translation
 HEADLINE = (
     "token_accuracy",
     "largest_share",

@@ -22,7 +22,6 @@ from attnscope.data.escan import ExtendedScan
 from attnscope.data.sequence_tasks import OneToOne
 from attnscope.data.source import Source
 from attnscope.recipes.aitken import attention, components, terms
-from attnscope.recipes.aitken.about import about_translation
 from attnscope.recipes.aitken.claims import ALL_TASKS
 from attnscope.recipes.aitken.fig5_panels import draw
 from attnscope.recipes.aitken.section_claims import SECTION_4_1
@@ -50,7 +49,7 @@ from attnscope.recipes.kit.sheet import Number, Numbers, Sheet, number, rng
 from attnscope.runs.pictures import Curve, Matrix
 from attnscope.runs.result import Measurement
 
-__all__ = ["ABOUT", "CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "Config", "draw", "measure"]
+__all__ = ["CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "Config", "draw", "measure"]
 
 Records = list[Measurement | Matrix | Curve]
 
@@ -105,7 +104,6 @@ QUICK = ESCAN_QUICK | {
     "text_steps": 60,
     "text_hidden": 32,
 }
-ABOUT = about_translation
 EXAMPLES = "moved"
 CLAIMS = SECTION_4_1
 HEADLINE = ("word_accuracy", "attention_similarity", "variance_drop", "share_similarity_spearman")

@@ -49,7 +49,6 @@ from attnscope.data.word_pairs import Words, read_word_pairs
 from attnscope.errors import UsageError
 from attnscope.figures.charts import Axis
 from attnscope.figures.palette import NEUTRAL, SCORES
-from attnscope.recipes.kit.about import REPORT, About, CorpusNumbers, shown
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import dots, per_dataset
 from attnscope.recipes.kit.settings import Names, RecipeSettings, Several, corpus_label
@@ -149,39 +148,6 @@ QUICK = {
 }
 EXAMPLES = "moved"
 HEADLINE = ("aer",)
-
-
-def about_gold(numbers: CorpusNumbers) -> About:
-    """Return how well each method finds the gold links of one corpus."""
-    told = []
-    for method, words in _METHODS.items():
-        rows = numbers.all("aer", method=method)
-        if rows:
-            best = min(rows, key=lambda row: row.number)
-            told.append((best.number, f"{words} {shown(100 * best.number)} %"))
-    if not told:
-        return About(numbers.dataset)
-    best_method = min(told)[1].rpartition(" ")[0].rpartition(" ")[0]
-    return About(
-        numbers.dataset,
-        (),
-        (f"Links that are wrong (alignment error rate, best setting): {_joined(told)}.",),
-        (f"The gold links are found best by {best_method}.",),
-        (REPORT,),
-    )
-
-
-def _joined(told: Sequence[tuple[float, str]]) -> str:
-    return ", ".join(words for _, words in told)
-
-
-_METHODS = {
-    "diagonal": "the diagonal",
-    "ibm_model1": "IBM Model 1",
-    "attention": "attention",
-    "lexical_probe": "the lexical probe",
-}
-ABOUT = about_gold
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,6 @@ from attnscope.recipes.kit.settings import Names, Several
 from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.registry import paper_measures
-from attnscope.recipes.tutek.about import about_rationales
 from attnscope.recipes.tutek.evaluation import heading, label_of, place_of, sheet_of
 from attnscope.recipes.tutek.units import (
     SMALL,
@@ -76,7 +75,6 @@ class Config(TutekConfig):
 
 
 QUICK = SMALL
-ABOUT = about_rationales
 HEADLINE = (
     "average_precision",
     "chance_average_precision",

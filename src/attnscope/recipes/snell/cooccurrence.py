@@ -34,7 +34,6 @@ from attnscope.recipes.kit.plots import dots, matrix
 from attnscope.recipes.kit.settings import Names, RecipeSettings
 from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.snell.about import about_counts
 from attnscope.runs.result import Matrix, Measurement, Record, Result
 from attnscope.theory.copied_counts import CopiedCounts
 from attnscope.theory.counted_text import CountedText
@@ -105,7 +104,6 @@ QUICK = {
     "polar_in": 8,
 }
 TRAINS = False
-ABOUT = about_counts
 HEADLINE = ("own_word_largest", "spread_within_sets", "largest_z", "ibm_difference")
 
 

@@ -45,7 +45,6 @@ from attnscope.recipes.kit.plots import datasets, dots, matrix
 from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.snell.about import about_optimal
 from attnscope.recipes.snell.agreement import (
     CODE,
     TEXT,
@@ -110,7 +109,6 @@ _AGREEMENTS = (
     "A(alpha_opt,alpha)",
     "A(alpha,beta)",
 )
-ABOUT = about_optimal
 HEADLINE = ("alpha_opt", "beta", *_AGREEMENTS, "bleu", "certified", "largest_gap")
 
 

@@ -19,7 +19,6 @@ from attnscope.figures.palette import SCORES
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.snell.about import about_frozen
 from attnscope.recipes.snell.agreement import (
     CODE,
     MODEL,
@@ -43,7 +42,7 @@ from attnscope.runs.result import Measurement, Result
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit
 
-__all__ = ["ABOUT", "CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure"]
+__all__ = ["CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure"]
 
 
 class Config(TextConfig):
@@ -62,7 +61,6 @@ AGREEMENTS = {
     "A(alpha,alpha_fr)": SCORES["attention"],
     "A(alpha,beta_uf)": SCORES["uniform_probe"],
 }
-ABOUT = about_frozen
 HEADLINE = (*MODEL, *AGREEMENTS, "difference")
 
 

@@ -19,7 +19,6 @@ from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.kit.sheet import point
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.snell.about import about_logistic
 from attnscope.recipes.snell.agreement import (
     CODE,
     MODEL,
@@ -42,7 +41,7 @@ from attnscope.runs.result import Measurement, Result
 from attnscope.scores.logistic import logistic_lexicon
 from attnscope.scores.score import Score
 
-__all__ = ["ABOUT", "CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure"]
+__all__ = ["CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure"]
 
 
 class Config(TextConfig):
@@ -60,7 +59,6 @@ AGREEMENTS = {
     "A(beta_uf,beta_log)": SCORES["logistic"],
     "A(beta_px,beta_log)": NEUTRAL,
 }
-ABOUT = about_logistic
 HEADLINE = (*MODEL, *AGREEMENTS, "difference")
 
 

@@ -37,7 +37,6 @@ from attnscope.recipes.kit.corpora import (
 from attnscope.recipes.kit.lab import Lab
 from attnscope.recipes.kit.settings import Several, several
 from attnscope.recipes.kit.sheet import Sheet, percent, point, rng
-from attnscope.recipes.snell.about import about_agreement
 from attnscope.recipes.snell.agreement import (
     CODE,
     CODE_BLEU,
@@ -59,7 +58,7 @@ from attnscope.training.bleu import Bleu
 from attnscope.training.progress import counting
 from attnscope.training.unit import log_column
 
-__all__ = ["ABOUT", "CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure"]
+__all__ = ["CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure"]
 
 
 # The name of a pair's agreement under each metric, here and in the published tables.
@@ -95,7 +94,6 @@ class Config(TextConfig):
 # The terminal shows Table 5 by the text's procedure; result.json has all of them.
 SHOWN = {"way": "text", "agreement": "top5pct", "performance": "accuracy"}
 EXAMPLES = "moved"
-ABOUT = about_agreement
 HEADLINE = (
     "accuracy",
     "majority",

@@ -32,7 +32,6 @@ from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.sheet import rng
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.sunlu.about import about_scores
 from attnscope.recipes.sunlu.units import (
     DOT_PRODUCTS,
     IMDB,
@@ -99,7 +98,6 @@ QUICK = {
     "others": ("AD", "DP-L"),
 }
 SHOWN = {"reading": ALONE, "penalty": 0.0}
-ABOUT = about_scores
 HEADLINE = (
     "AUC(attention)",
     "AUC(polarity)",

@@ -25,7 +25,6 @@ from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.sheet import rng
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.sunlu.about import about_scales
 from attnscope.recipes.sunlu.units import (
     CORPORA,
     MODELS,
@@ -65,7 +64,6 @@ QUICK = {
     "lstm_hidden": 10,
     "epochs": 3,
 }
-ABOUT = about_scales
 HEADLINE = (
     "accuracy",
     "majority",

@@ -33,7 +33,6 @@ from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.sunlu.about import about_weights
 from attnscope.recipes.sunlu.units import (
     POSITIONS,
     SIZES,
@@ -70,7 +69,6 @@ class Config(SunluConfig):
 
 
 QUICK = {"corpus": ("grammar-sentiment",), "seeds": 2, "embedding": 20, "epochs": 4}
-ABOUT = about_weights
 HEADLINE = ("AUC(weight)", "mean(weight)", "outlier")
 
 

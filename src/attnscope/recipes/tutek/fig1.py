@@ -27,7 +27,6 @@ from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import EachOnce, Names, Several
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.tutek.about import about_adversaries
 from attnscope.recipes.tutek.evaluation import (
     LABELS,
     held_out,
@@ -86,7 +85,6 @@ class Config(TutekConfig):
 
 
 QUICK = SMALL | {"lambdas": [0, 1], "adversary_steps": 120, "searched": 40, "search_steps": 40}
-ABOUT = about_adversaries
 HEADLINE = ("jsd", "tvd", "tvd_difference", "search_jsd")
 
 Which = Literal["best", "last"]

@@ -37,7 +37,6 @@ from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.tutek.about import about_leakage
 from attnscope.recipes.tutek.evaluation import (
     LABELS,
     SIGNS,
@@ -85,7 +84,6 @@ class Config(TutekConfig):
 
 
 QUICK = SMALL
-ABOUT = about_leakage
 HEADLINE = ("token_share", "token_share_difference", "leakage_spearman")
 
 Probabilities = Mapping[str, Sequence[TokenProbabilities]]

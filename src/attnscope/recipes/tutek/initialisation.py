@@ -16,7 +16,6 @@ from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import Names, Several
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.tutek.about import about_fragility
 from attnscope.recipes.tutek.evaluation import fragility_rows, held_out, sheet_of
 from attnscope.recipes.tutek.units import (
     SIZES,
@@ -44,7 +43,6 @@ class Config(TutekConfig):
 
 
 QUICK = SMALL | {"attention": ["dot"], "permutations": 10}
-ABOUT = about_fragility
 HEADLINE = ("entropy", "f1_trained", "f1_drop_uniform", "f1_drop_permuted")
 
 

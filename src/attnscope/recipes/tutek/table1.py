@@ -28,7 +28,6 @@ from attnscope.recipes.kit import corpora, plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.sheet import rng
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.tutek.about import about_fragility
 from attnscope.recipes.tutek.evaluation import (
     MODIFIED,
     SIGNS,
@@ -82,7 +81,6 @@ class Config(TutekConfig):
 
 
 QUICK = SMALL | {"permutations": 10}
-ABOUT = about_fragility
 HEADLINE = (
     "accuracy_trained",
     "majority",

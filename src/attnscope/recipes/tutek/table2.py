@@ -30,7 +30,6 @@ from attnscope.data.corpus import Corpus
 from attnscope.data.tokens import SPECIALS
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.tutek.about import about_information
 from attnscope.recipes.tutek.evaluation import dot_tables, sheet_of
 from attnscope.recipes.tutek.units import (
     SIZES,
@@ -68,7 +67,6 @@ class Config(TutekConfig):
 
 
 QUICK = SMALL | {"words": 60, "clusters": 40, "occurrences": 1000}
-ABOUT = about_information
 HEADLINE = (
     "mi_mf",
     "mi_mf_shuffled",

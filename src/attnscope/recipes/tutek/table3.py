@@ -13,7 +13,6 @@ from attnscope.claims.decide import below
 from attnscope.claims.table import Cells, Claim, Needs, Part
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.tutek.about import about_single_words
 from attnscope.recipes.tutek.evaluation import dot_tables, read_tokens, sheet_of
 from attnscope.recipes.tutek.units import (
     SIZES,
@@ -32,7 +31,6 @@ class Config(TutekConfig):
 
 
 QUICK = SMALL
-ABOUT = about_single_words
 HEADLINE = ("token_probability", "token_probability_difference")
 
 

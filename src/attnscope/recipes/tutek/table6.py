@@ -18,7 +18,6 @@ from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import Names, Several
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.tutek.about import about_fragility
 from attnscope.recipes.tutek.evaluation import (
     LABELS,
     fragility_rows,
@@ -61,7 +60,6 @@ class Config(TutekConfig):
 
 
 QUICK = SMALL | {"layers": [1, 2], "permutations": 10}
-ABOUT = about_fragility
 HEADLINE = (
     "accuracy_trained",
     "majority",

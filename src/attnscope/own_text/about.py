@@ -1,8 +1,4 @@
-"""What a run says about one corpus, in sentences with numbers.
-
-A recipe's module may define ``ABOUT``, a function from the numbers of one corpus to an `About`; it
-reads measurements alone, so that every stored result has its sentences.
-"""
+"""What a run says about one corpus, in sentences with numbers."""
 
 from __future__ import annotations
 
@@ -95,6 +91,12 @@ def ends(row: Measurement, *more: str) -> str:
     interval = [] if row.low is None else [f"{shown(row.low)} to {shown(row.high or 0.0)}"]
     parts = "; ".join([*interval, *filter(None, more)])
     return f" ({parts})" if parts else ""
+
+
+def in_percent(row: Measurement) -> Measurement:
+    """Return a share as a percentage, its interval too."""
+    low, high = (None if end is None else 100 * end for end in (row.low, row.high))
+    return row.model_copy(update={"value": 100 * row.number, "low": low, "high": high})
 
 
 def accuracy_sentence(numbers: CorpusNumbers, accuracy: Measurement) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from attnscope.recipes.kit.about import (
+from attnscope.own_text.about import (
     REPORT,
     About,
     CorpusNumbers,
     accuracy_sentence,
     accuracy_warnings,
     ends,
+    in_percent,
     like_paper,
     printed_values,
     shown,
@@ -139,7 +140,7 @@ def about_leakage(numbers: CorpusNumbers) -> About:
     base = rows.get("base")
     if base is None:
         return About(numbers.dataset)
-    shares = {model: _in_percent(row) for model, row in rows.items()}
+    shares = {model: in_percent(row) for model, row in rows.items()}
     told = [f"with {_MODELS[m]} {shown(r.number)} %" for m, r in shares.items() if m in _MODELS]
     return About(
         numbers.dataset,
@@ -159,11 +160,6 @@ def _by_model(numbers: CorpusNumbers, name: str) -> dict[str, Measurement]:
     for row in numbers.all(name):
         found.setdefault(str(row.axes["model"]), row)
     return found
-
-
-def _in_percent(row: Measurement) -> Measurement:
-    low, high = (None if end is None else 100 * end for end in (row.low, row.high))
-    return row.model_copy(update={"value": 100 * row.number, "low": low, "high": high})
 
 
 def _fewer_words(rows: Mapping[str, Measurement]) -> str:
@@ -227,3 +223,15 @@ def _two(row: Measurement) -> str:
     if row.low is None or row.high is None:
         return ""
     return f" ({row.low:.2f} to {row.high:.2f})"
+
+
+RULES = {
+    "tutek/table1": about_fragility,
+    "tutek/table2": about_information,
+    "tutek/table3": about_single_words,
+    "tutek/fig1": about_adversaries,
+    "tutek/fig2": about_leakage,
+    "tutek/table6": about_fragility,
+    "tutek/initialisation": about_fragility,
+    "tutek/rationales": about_rationales,
+}

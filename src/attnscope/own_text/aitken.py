@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from attnscope.recipes.kit.about import REPORT, About, CorpusNumbers, ends, shown
+from attnscope.own_text.about import REPORT, About, CorpusNumbers, ends, in_percent, shown
 from attnscope.runs.result import Measurement
 
-_HALF = 0.5
+_HALF = 50.0
 
 
 def about_translation(numbers: CorpusNumbers) -> About:
     """Return the sentences about Figures 4 and 5, of the network with recurrence."""
-    accuracy = numbers.one("token_accuracy", model="aed", reads="right words")
-    share = numbers.one("largest_share", model="aed", form="raw")
-    alike = numbers.one("attention_similarity", model="aed")
+    accuracy = _percentage(numbers, "token_accuracy", reads="right words")
+    share = _percentage(numbers, "largest_share", form="raw")
+    alike = _percentage(numbers, "attention_similarity")
+    time = _percentage(numbers, "variance_drop")
     if accuracy is None or share is None:
         return About(numbers.dataset)
     found = [
-        f"The translator with recurrence finds {shown(100 * accuracy.number)} % of the next words "
-        f"when it reads the right ones{_percent(accuracy)}.",
+        f"The translator with recurrence finds {shown(accuracy.number)} % of the next words "
+        f"when it reads the right ones{ends(accuracy)}.",
         "Of the nine parts of an attention logit (time step, word and rest of both sides), the "
-        f"largest has {shown(100 * share.number)} % of it{_percent(share)}.",
+        f"largest has {shown(share.number)} % of it{ends(share)}.",
     ]
     if alike is not None:
         found.append(
-            f"A sentence's attention is to {shown(100 * alike.number)} % that of the mean "
-            f"sentence{_percent(alike)}."
+            f"A sentence's attention is to {shown(alike.number)} % that of the mean "
+            f"sentence{ends(alike)}."
         )
-    time = numbers.one("variance_drop", model="aed")
     if time is not None:
         found.append(
-            f"The time step accounts for {shown(100 * time.number)} % of how a word's state varies"
-            f"{_percent(time)}."
+            f"The time step accounts for {shown(time.number)} % of how a word's state varies"
+            f"{ends(time)}."
         )
     split = share.number < _HALF
     return About(
@@ -47,7 +47,9 @@ def about_translation(numbers: CorpusNumbers) -> About:
     )
 
 
-def _percent(row: Measurement) -> str:
-    if row.low is None or row.high is None:
-        return ""
-    return ends(row.model_copy(update={"low": 100 * row.low, "high": 100 * row.high}))
+def _percentage(numbers: CorpusNumbers, name: str, **axes: str) -> Measurement | None:
+    row = numbers.one(name, model="aed", **axes)
+    return None if row is None else in_percent(row)
+
+
+RULES = {"aitken/fig4": about_translation, "aitken/fig5": about_translation}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from attnscope.recipes import entries
-from attnscope.recipes.about import about_corpora, only_own
+from attnscope.own_text import About, about_corpora, only_own
+from attnscope.own_text.corpora import RULES
+from attnscope.recipes import entries, registry
 from attnscope.recipes.recipe import module_of
 from attnscope.runs.result import Measurement, Result
 from cases import for_each
@@ -27,10 +30,26 @@ def row(name: str, value: float, dataset: str = "mine", n: int = 9, **axes: str)
     return Measurement(name=name, dataset=dataset, axes=axes, value=value, n=n, **ends)
 
 
-@for_each("recipe", TAKES_A_CORPUS)
-def test_every_recipe_that_takes_a_corpus_says_something_about_it(recipe: str) -> None:
-    (entry,) = [each for each in entries() if each.name == recipe]
-    assert callable(getattr(module_of(entry), "ABOUT", None))
+def test_every_recipe_that_takes_a_corpus_says_something_about_it() -> None:
+    assert set(TAKES_A_CORPUS) <= RULES.keys() <= {entry.name for entry in entries()}
+
+
+def test_a_recipe_of_the_users_brings_its_own_sentences(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_own", {})
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "my_counting.py").write_text(
+        "from attnscope.own_text import About\n"
+        "from attnscope.recipes import RecipeSettings as Config\n"
+        "def measure(config, lab): return []\n"
+        "def ABOUT(numbers): return About(numbers.dataset, found=(str(numbers.one('n').n),))\n"
+    )
+    registry.find(str(tmp_path / "my_counting.py"))
+    assert about_corpora(result("own/my_counting", row("n", 1.0, n=7))) == [
+        About("mine", found=("7",))
+    ]
+    assert about_corpora(result("own/another", row("n", 1.0))) == []
 
 
 def test_single_words_that_carry_the_decision_are_a_share_in_percent() -> None:

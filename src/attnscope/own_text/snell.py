@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attnscope.claims.published import published
 from attnscope.data.known import GENERATED
-from attnscope.recipes.kit.about import (
+from attnscope.own_text.about import (
     NOTHING,
     REPORT,
     About,
@@ -209,3 +209,39 @@ def about_counts(numbers: CorpusNumbers) -> About:
         ),
         ("`attnscope run snell/table5` asks whether attention follows what can be counted.",),
     )
+
+
+def about_gold(numbers: CorpusNumbers) -> About:
+    """Return how well each method finds the gold links of one corpus."""
+    rates = {}
+    for method, words in _METHODS.items():
+        rows = numbers.all("aer", method=method)
+        if rows:
+            rates[words] = min(row.number for row in rows)
+    if not rates:
+        return About(numbers.dataset)
+    told = [f"{words} {shown(100 * rate)} %" for words, rate in rates.items()]
+    return About(
+        numbers.dataset,
+        (),
+        (f"Links that are wrong (alignment error rate, best setting): {', '.join(told)}.",),
+        (f"The gold links are found best by {min(rates, key=rates.__getitem__)}.",),
+        (REPORT,),
+    )
+
+
+_METHODS = {
+    "diagonal": "the diagonal",
+    "ibm_model1": "IBM Model 1",
+    "attention": "attention",
+    "lexical_probe": "the lexical probe",
+}
+
+RULES = {
+    "snell/cooccurrence": about_counts,
+    "snell/table5": about_agreement,
+    "snell/table10": about_frozen,
+    "snell/table11": about_logistic,
+    "snell/optimal-attention": about_optimal,
+    "snell/alignment": about_gold,
+}

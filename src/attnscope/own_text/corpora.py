@@ -1,12 +1,20 @@
-"""The sentences about the user's corpora in a result, by the rule of its recipe."""
+"""The sentences about the user's corpora in a result, by the rule of its recipe.
+
+Each paper's module has a table of rules, by the names of its recipes. A user's own recipe may
+define one as ``ABOUT``. A rule reads measurements alone, so that every stored result has its
+sentences.
+"""
 
 from __future__ import annotations
 
 from attnscope.data.known import definitions
-from attnscope.recipes.kit.about import About, AboutRule, CorpusNumbers
+from attnscope.own_text import aitken, snell, sunlu, tutek
+from attnscope.own_text.about import About, AboutRule, CorpusNumbers
 from attnscope.recipes.recipe import module_of
-from attnscope.recipes.registry import entries
+from attnscope.recipes.registry import OWN, entries
 from attnscope.runs.result import Result
+
+RULES: dict[str, AboutRule] = {**snell.RULES, **sunlu.RULES, **tutek.RULES, **aitken.RULES}
 
 # What a rule raises on a result that is partial, of another version, or was edited.
 _UNFIT = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
@@ -44,5 +52,5 @@ def only_own(result: Result) -> bool:
 
 
 def _rule(recipe: str) -> AboutRule | None:
-    entry = next((each for each in entries() if each.name == recipe), None)
-    return None if entry is None else getattr(module_of(entry), "ABOUT", None)
+    named = [entry for entry in entries() if entry.name == recipe and recipe.startswith(OWN)]
+    return getattr(module_of(named[0]), "ABOUT", None) if named else RULES.get(recipe)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from attnscope.recipes.kit.about import (
+from attnscope.own_text.about import (
     REPORT,
     About,
     CorpusNumbers,
     accuracy_sentence,
     accuracy_warnings,
     ends,
+    in_percent,
     shown,
 )
 from attnscope.runs.result import Measurement
@@ -81,7 +82,8 @@ def _about_groups(
         return About(numbers.dataset)
     found = [] if accuracy is None else [accuracy_sentence(numbers, accuracy)]
     warned = [] if accuracy is None else accuracy_warnings(numbers, accuracy)
-    told = [f"{row.axes['group']} {shown(100 * row.number)} %{_hundred(row)}" for row in rows[:6]]
+    shares = [in_percent(row) for row in rows[:6]]
+    told = [f"{row.axes['group']} {shown(row.number)} %{ends(row)}" for row in shares]
     more = f", and {len(rows) - 6} more" if len(rows) > 6 else ""
     found.append(
         f"A word of a label has a higher {score} than a neutral word in this share of pairs "
@@ -100,7 +102,8 @@ def _about_groups(
     )
 
 
-def _hundred(row: Measurement) -> str:
-    if row.low is None or row.high is None:
-        return ""
-    return f" ({shown(100 * row.low)} to {shown(100 * row.high)})"
+RULES = {
+    "sunlu/table2": about_scales,
+    "sunlu/scores": about_scores,
+    "sunlu/weights": about_weights,
+}
