@@ -26,7 +26,7 @@ from attnscope.recipes.kit.lab import Lab
 from attnscope.recipes.snell import fig3, table5
 from attnscope.recipes.snell.units import TextConfig, train_corpora
 from attnscope.recipes.sunlu import scores
-from attnscope.recipes.sunlu.units import demand_groups
+from attnscope.recipes.sunlu.corpora import demand_groups
 from attnscope.recipes.tutek import table1, table2
 from attnscope.report.page import request_of
 from attnscope.report.payload import payload

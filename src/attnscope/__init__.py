@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from attnscope.figures.heatmap import heatmap as heatmap
     from attnscope.models.adapter import adapt as adapt
     from attnscope.models.contract import check_model as check_model
-    from attnscope.recipes.verdicts import verdicts as verdicts
     from attnscope.report.notebook import view as view
     from attnscope.report.page import write_report as write_report
     from attnscope.running.run import draw as draw, run as run
+    from attnscope.running.verdicts import verdicts as verdicts
     from attnscope.running.work import work as work
     from attnscope.runs.status import status as status
     from attnscope.scores.score import read_score as read_score

@@ -125,8 +125,8 @@ def run(
     use_data(data)
     given = read_settings_of(settings)
     from attnscope.own_text.corpora import about_corpora, only_own
-    from attnscope.recipes.verdicts import judge
     from attnscope.running.run import run as run_recipe
+    from attnscope.running.verdicts import judge
     from attnscope.terminal import Bars, CleanConsole, Lines
 
     console = CleanConsole()
@@ -203,7 +203,7 @@ def claims(
 ) -> None:
     """Decide the papers' claims on finished runs."""
     from attnscope.recipes.registry import notes_on_missing
-    from attnscope.recipes.verdicts import judge
+    from attnscope.running.verdicts import judge
     from attnscope.runs.workspace import read_results
 
     results = [result for folder in folders or [Path("runs")] for result in read_results(folder)]

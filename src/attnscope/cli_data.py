@@ -134,7 +134,7 @@ def _print_profile(profile: Profile) -> None:
 
 
 def _print_readings(corpus: str) -> None:
-    from attnscope.recipes.reading import readings
+    from attnscope.own_text.reading import readings
 
     print("What recipes leave out at their defaults")
     for each in readings(corpus):

@@ -1,4 +1,4 @@
-"""The verb ``explain``: what a name or a symbol means. In Python: `attnscope.recipes.explain`."""
+"""The verb ``explain``: what a name or a symbol means. In Python: `attnscope.report.explain`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Explain a measured name, symbol, score, claim or recipe; without one list all names."""
-    from attnscope.recipes.explain import explain as find, explanations, glossary_page
+    from attnscope.report.explain import explain as find, explanations, glossary_page
     from attnscope.terminal import CleanConsole
 
     if as_markdown:

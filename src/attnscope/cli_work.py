@@ -24,7 +24,7 @@ def work(
 ) -> None:
     """Train units from a workspace's queue; any number of workers on any hosts."""
     use_data(data)
-    from attnscope.recipes.kit.duration import seconds_of
+    from attnscope.running.duration import seconds_of
     from attnscope.running.work import work as train
 
     idle = None if until_idle is None else seconds_of(until_idle, "--until-idle")

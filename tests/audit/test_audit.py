@@ -315,7 +315,7 @@ def test_a_sample_is_even_and_always_the_same():
 
 
 def test_the_budget_is_read_in_seconds_minutes_and_hours():
-    from attnscope.recipes.kit.duration import seconds_of
+    from attnscope.running.duration import seconds_of
 
     assert [seconds_of(each) for each in ("90", "90s", "5m", "1.5h")] == [90, 90, 300, 5400]
 

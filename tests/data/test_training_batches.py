@@ -25,3 +25,9 @@ def test_every_training_example_is_in_a_pass_once_and_no_batch_is_too_large(posi
 
 def test_a_pass_is_kept_for_the_next_time():
     assert training_batches(GrammarSentiment()) is training_batches(GrammarSentiment())
+
+
+def test_an_epoch_has_every_example_once_and_its_last_batch_may_be_smaller():
+    source = GrammarSentiment()
+    count = len(source.training_examples)
+    assert [source.epoch(size) for size in (1, count - 1, count, count + 1)] == [count, 2, 1, 1]

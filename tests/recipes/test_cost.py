@@ -12,7 +12,6 @@ from attnscope.data.tasks import PermutationCopy
 from attnscope.errors import UsageError
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.recipes import entries, find
-from attnscope.recipes.kit.duration import about
 from attnscope.recipes.kit.settings import RecipeSettings
 from attnscope.recipes.recipe import module_of
 from attnscope.running.cost import budget as budgets
@@ -26,6 +25,7 @@ from attnscope.running.cost.timing import (
     seconds_of_evaluations,
     seconds_of_units,
 )
+from attnscope.running.duration import about
 from attnscope.running.run import read_config
 from attnscope.running.settings_list import settings_of
 from attnscope.training.progress import Silent

@@ -13,9 +13,9 @@ import pytest
 from attnscope.claims.catalogue import catalogue
 from attnscope.recipes import entries
 from attnscope.recipes.recipe import module_of
-from attnscope.recipes.verdicts import judge
 from attnscope.running import run as running
 from attnscope.running.run import Run, draw, run
+from attnscope.running.verdicts import judge
 from attnscope.runs.result import read_result
 from cases import for_each
 

@@ -10,15 +10,18 @@ import numpy as np
 import pytest
 import torch
 
+from attnscope.analysis.choice import GridPoint
+from attnscope.claims.printed_cells import corpora, printed_as
 from attnscope.claims.published import published
 from attnscope.data.corpus import GrammarSentiment
+from attnscope.data.jain_wallace import jain_wallace
 from attnscope.data.known import definitions
 from attnscope.errors import UsageError
 from attnscope.models.attentions import DotProduct, LearnedQuery
 from attnscope.recipes.kit.lab import Lab, leaves
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.tutek import fig1, fig2, table1, table2, table6, units
-from attnscope.recipes.tutek.evaluation import LABELS, PRINTED, heading, held_out
+from attnscope.recipes.tutek.evaluation import LABELS, heading, held_out
 from attnscope.recipes.tutek.table1 import statistics_rows
 from attnscope.recipes.tutek.units import (
     ModelVariant,
@@ -45,7 +48,7 @@ def config(**settings: Any) -> table1.Config:
 
 def named(dataset: str, table: str, percent: bool = False) -> Sheet:
     """Return a sheet of a corpus that is never read."""
-    return Sheet(dataset, "test", range(5), "tutek", table, PRINTED[dataset], percent)
+    return Sheet(dataset, "test", range(5), "tutek", table, printed_as("tutek", dataset), percent)
 
 
 @for_each(
@@ -53,7 +56,7 @@ def named(dataset: str, table: str, percent: bool = False) -> Sheet:
     [("table1", True), ("table2", False), ("table3", False), ("table5", False)],
 )
 def test_every_printed_cell_is_found_beside_a_measurement(table: str, percent: bool):
-    names = {printed: name for name, printed in PRINTED.items()}
+    names = {printed: found[0][0] for printed, found in corpora("tutek").items()}
     rows = [row for row in published("tutek") if row.table == table]
     assert {row.dataset for row in rows} <= set(names)
     for row in rows:
@@ -63,7 +66,7 @@ def test_every_printed_cell_is_found_beside_a_measurement(table: str, percent: b
 
 def test_table_6_is_found_by_model_and_layers():
     rows = [row for row in published("tutek") if row.table == "table6"]
-    names = {printed: name for name, printed in PRINTED.items()}
+    names = {printed: found[0][0] for printed, found in corpora("tutek").items()}
     for row in rows:
         layers, model = (dict(row.variant)[key] for key in ("layers", "model"))
         sheet = named(names[row.dataset], "table6", percent=True)
@@ -79,7 +82,7 @@ def test_the_weight_with_the_highest_validation_f1_is_chosen_and_the_smallest_of
     unit = unit_of(config(), SOURCE, which, 0, 1.0)
     untrained = TrainedUnit(unit, unit.folder(tmp_path))
     f1 = {30.0: largest, 1.0: 0.7, 10.0: 0.9}
-    grid = {weight: units.GridPoint(untrained, value) for weight, value in f1.items()}
+    grid = {weight: GridPoint(untrained, value) for weight, value in f1.items()}
     assert units.TutekUnits(SOURCE, {}, {which: grid}).weight(which) == 10
     assert units.TutekUnits(SOURCE, {}, {}).weight(which) is None
 
@@ -229,11 +232,11 @@ def test_mean_length_counts_no_boundaries():
 
 
 def test_jain_and_wallaces_vocabulary_is_by_texts_and_for_the_papers_corpora():
-    assert units.jain_wallace("tutek-20news-uncut") == units.jain_wallace("tutek-20news")
+    assert jain_wallace("tutek-20news-uncut") == jain_wallace("tutek-20news")
     # `min_df` of their preprocessing.
     least = {"tutek-sst": 1, "tutek-imdb": 10, "tutek-20news": 2, "tutek-ag-news": 5}
     for corpus, texts in least.items():
-        read = units.jain_wallace(corpus)
+        read = jain_wallace(corpus)
         assert (read["min_count"], read["counted"]) == (texts, "texts")
     settings = units.TutekConfig.model_validate(SMALL | {"vocabulary": "jain-wallace"})
     with pytest.raises(UsageError, match=r"tutek-sst, .*; grammar-sentiment is not among them"):
@@ -254,7 +257,7 @@ def test_deeper_models_have_the_weight_that_was_chosen_for_one_layer(tmp_path: P
     which = ModelVariant("tying", "additive")
     unit = unit_of(settings, SOURCE, which, 0, 1.0)
     untrained = TrainedUnit(unit, unit.folder(tmp_path))
-    tried = {weight: units.GridPoint(untrained, f1) for weight, f1 in ((1.0, 0.2), (20.0, 0.9))}
+    tried = {weight: GridPoint(untrained, f1) for weight, f1 in ((1.0, 0.2), (20.0, 0.9))}
     planned = table6.deeper_units(settings, units.TutekUnits(SOURCE, {which: []}, {which: tried}))
     assert [deep.layers for deep in planned] == [2, 3]
     assert all(unit.training.objective[1].weight == 20.0 for unit in leaves(planned))  # type: ignore[attr-defined]

@@ -12,8 +12,8 @@ from attnscope.analysis.intervals import Interval
 from attnscope.claims.catalogue import catalogue
 from attnscope.claims.pool import Pool
 from attnscope.recipes.snell import fig3
-from attnscope.recipes.verdicts import judge, verdicts
 from attnscope.report.reproduction import write_reproduction
+from attnscope.running.verdicts import judge, verdicts
 from attnscope.runs.result import Measurement, Result, headline
 
 ROOT = Path(__file__).parents[2]

@@ -27,10 +27,10 @@ from edits import edit_at_random
 from table import Table, outcome_of
 
 from attnscope.claims.wording import sentence
-from attnscope.recipes.verdicts import judge
 from attnscope.report.page import as_data, request_of
 from attnscope.report.payload import payload
 from attnscope.running.run import charts_of
+from attnscope.running.verdicts import judge
 from attnscope.runs.result import read_result
 
 REPOSITORY = Path(__file__).parents[2]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from attnscope.recipes.verdicts import judge
+from attnscope.running.verdicts import judge
 from attnscope.runs.workspace import read_results
 
 RESULTS = Path(__file__).parents[2] / "results"

@@ -42,7 +42,7 @@ from attnscope.audits.verdict import Audit
 from attnscope.errors import UsageError, suggestion
 from attnscope.models.adapted import Adapted
 from attnscope.models.adapter import adapt
-from attnscope.recipes.kit.duration import seconds_of
+from attnscope.running.duration import seconds_of
 from attnscope.runs.atomic import read_json, write_json
 from attnscope.runs.environment import environment
 from attnscope.runs.result import Measurement, Record, Result

@@ -113,6 +113,12 @@ def corpora(paper: str) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
+def printed_as(paper: str, dataset: str) -> str | None:
+    """Return the paper's name of a data set, None if it has none."""
+    known = corpora(paper).items()
+    return next((name for name, found in known if dataset in dict(found)), None)
+
+
 def queries(paper: str, row: PublishedRow, way: str = "text") -> list[CellQuery]:
     """Return where the measurement of a printed number may be, the preferred place first.
 

@@ -2,7 +2,7 @@
 
 Quick runs never decide: where there is nothing else, they show what they would say, marked as
 such. Among runs with several settings `deciding` chooses. The predicates are handed in by whoever
-knows the recipes (`attnscope.recipes.verdicts`).
+knows the recipes (`attnscope.running.verdicts`).
 """
 
 from __future__ import annotations

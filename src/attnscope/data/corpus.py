@@ -6,6 +6,7 @@ seed alone. Sentences of the grammars end in ``<eos>``; the decoder starts from 
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from array import array
 from collections.abc import Sequence
@@ -40,6 +41,10 @@ class Corpus(Source):
     @abstractmethod
     def validation_examples(self) -> Sequence[Example]:
         """Examples to evaluate on."""
+
+    def epoch(self, batch_size: int) -> int:
+        """Return the number of training batches that have every example once."""
+        return math.ceil(len(self.training_examples) / batch_size)
 
     @property
     def bucket(self) -> int:

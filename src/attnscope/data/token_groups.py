@@ -9,7 +9,7 @@ chosen by what they are to show.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
@@ -244,3 +244,33 @@ def _even_sizes(
 def _at_least(values: Int[Tensor, " word"], top: int) -> Int[Tensor, " value"]:
     """Return how many values are at least 0, 1, … up to the largest there can be."""
     return values.bincount(minlength=top + 1).flip(0).cumsum(0).flip(0)
+
+
+def demand_members(groups: Grouped, source: Corpus, prefix: str = "") -> None:
+    """Raise an error if a group of a corpus has no word; it says which rule would give it some.
+
+    Parameters
+    ----------
+    prefix
+        The beginning of the settings' names by which a user changes the rule.
+    """
+    empty = [name for name, members in groups.members.items() if not len(members)]
+    if not empty:
+        return
+    own = groups.rule.model_dump()
+    told = ", ".join(_spelled(prefix, own))
+    found = (
+        f"{source.dataset}: no word is in the group {empty[0]!r} by the rule {told}, so that there "
+        "is nothing to compare"
+    )
+    wider = wider_rule(groups.rule, corpus_counts(source))
+    if wider is None:
+        raise UsageError(f"{found}: the corpus has too few words that tell its labels apart.")
+    changed = {key: to for key, to in wider.rule.model_dump().items() if to != own[key]}
+    fewest = f"{min(wider.sizes)} word{'s' * (min(wider.sizes) > 1)}"
+    changes = " ".join(_spelled(prefix, changed))
+    raise UsageError(f"{found}; {changes} gives every group {fewest} or more.")
+
+
+def _spelled(prefix: str, thresholds: Mapping[str, float]) -> list[str]:
+    return [f"{prefix}{key}={value:g}" for key, value in thresholds.items()]

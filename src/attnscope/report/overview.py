@@ -16,11 +16,12 @@ from attnscope.claims.wording import formatted, number, plain_setting, sentence
 from attnscope.errors import UnreadableFile
 from attnscope.own_text.about import REPORT
 from attnscope.own_text.corpora import about_corpora, only_own
-from attnscope.recipes.recipe import RecipeModule, command_of, module_of
+from attnscope.recipes.recipe import RecipeModule, module_of
 from attnscope.recipes.registry import entries, measures_of, notes_on_missing, paper_measures
-from attnscope.recipes.verdicts import judge
 from attnscope.report.folders import FoundResult, inside
 from attnscope.report.scenes import cut, packed
+from attnscope.running.naming import command_of
+from attnscope.running.verdicts import judge
 from attnscope.runs.files import read_file
 from attnscope.runs.measures import Measures, measure_of
 from attnscope.runs.result import Measurement, Result, headline

@@ -20,11 +20,12 @@ from attnscope.claims.symbols import in_letters
 from attnscope.claims.verdicts import Judged
 from attnscope.data.known import definitions
 from attnscope.recipes import find
-from attnscope.recipes.recipe import command_of, module_of
+from attnscope.recipes.recipe import module_of
 from attnscope.recipes.registry import Entry, entries, measures_of
-from attnscope.recipes.verdicts import judge
 from attnscope.report.fidelity import by_metric, by_table, farthest_cells
 from attnscope.report.ranges import ranges
+from attnscope.running.naming import command_of
+from attnscope.running.verdicts import judge
 from attnscope.runs.result import Result
 from attnscope.runs.workspace import read_results
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from attnscope.claims.fidelity import compare
 from attnscope.claims.papers import PAPERS
 from attnscope.claims.verdicts import Judged
-from attnscope.recipes.verdicts import judge
 from attnscope.report.fidelity import introduction, papers_table
 from attnscope.report.number_tables import evidence_csv, fidelity_csv, measurements_csv
 from attnscope.report.paper_page import PaperPage, anchor
+from attnscope.running.verdicts import judge
 from attnscope.runs.atomic import write_bytes, write_json
 from attnscope.runs.result import Result
 from attnscope.runs.workspace import read_results

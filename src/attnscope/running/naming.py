@@ -12,12 +12,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from attnscope.claims.wording import plain_setting
 from attnscope.errors import UsageError, WorkspaceError
+from attnscope.recipes.recipe import RecipeModule
+from attnscope.recipes.registry import argument_of
 from attnscope.runs.result import Result, Scale, read_result
 from attnscope.runs.spec import Settings, fingerprint, read_settings
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,59}")
 _DIGITS = 6
+# Variants that follow from the settings.
+_HASHED = re.compile(r"[0-9a-f]{6}|quick|quick-[0-9a-f]{6}")
 
 
 class Naming(NamedTuple):
@@ -93,3 +98,26 @@ def demand_free(folder: Path, config: Mapping[str, Any]) -> None:
         raise WorkspaceError(
             f"{folder} holds a result of other settings; give this run another --name."
         )
+
+
+def command_of(result: Result, module: RecipeModule | None) -> str:
+    """Return the command that gives a result: the recipe and the settings that are not defaults.
+
+    Of a recipe that this version does not know, or knows with other settings, the name alone.
+    """
+    quick = result.scale == "quick"
+    try:
+        smaller = dict(module.QUICK) if module is not None and quick else {}
+        defaults = {} if module is None else module.Config(**smaller).model_dump(mode="json")
+    except ValueError:
+        defaults = {}
+    given = {
+        key: value
+        for key, value in result.config.items()
+        if defaults and (key not in defaults or value != defaults[key])
+    }
+    settings = [f"{key}={plain_setting(value)}" for key, value in given.items()]
+    options = ["--quick"] if quick else []
+    if result.variant and not _HASHED.fullmatch(result.variant):
+        options += ["--name", result.variant]
+    return " ".join(["attnscope run", argument_of(result.recipe), *settings, *options])

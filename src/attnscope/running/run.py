@@ -14,7 +14,7 @@ import torch
 from attnscope.errors import NotDrawn, UsageError, WorkspaceError
 from attnscope.figures.save import figures_available, save
 from attnscope.recipes.kit.lab import Lab, Logged
-from attnscope.recipes.recipe import Charts, module_of, read_logged
+from attnscope.recipes.recipe import Charts, module_of
 from attnscope.recipes.registry import Entry, find, find_known, measures_of
 from attnscope.running.cost.budget import fit_budget
 from attnscope.running.cost.measuring import measuring_cost
@@ -25,10 +25,12 @@ from attnscope.runs.files import refuse_links
 from attnscope.runs.measures import check_declared
 from attnscope.runs.result import Measurement, Result, place_of, read_result
 from attnscope.runs.spec import Settings, read_settings, usage_errors
+from attnscope.runs.unit import UnitFolder
 from attnscope.runs.workspace import workspace_of
 from attnscope.training.accelerator import accelerator
 from attnscope.training.memory import memory_errors
 from attnscope.training.progress import Progress, Silent
+from attnscope.training.registry import read_unit
 from attnscope.training.trained_unit import TrainedUnit
 
 # One small LSTM leaves a GPU idle. Measured on an H200 with the copying model: 53, 157, 178 and 182
@@ -186,6 +188,15 @@ def job_count(device: str, jobs: int | None = None) -> int:
     if count < 1:
         raise UsageError(f"--jobs={count}: at least one process is needed.")
     return count
+
+
+def read_logged(workspace: Path, result: Result) -> list[Logged]:
+    """Read configuration and log of a result's units."""
+    folders = [UnitFolder(workspace / "units" / name, workspace) for name in result.units]
+    return [
+        Logged(folder.config, read_unit(folder.config).source.dataset, folder.log)
+        for folder in folders
+    ]
 
 
 def draw(folder: str | Path) -> tuple[tuple[Path, ...], str | None]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from attnscope.data.corpus import GrammarSentiment
+from attnscope.data.reading import left_out, parts
 from attnscope.errors import UsageError
 from attnscope.recipes.kit.corpora import (
     NOTHING_LEFT_OUT,
     held_out,
-    left_out,
     left_out_rows,
     open_labelled,
-    parts,
     printed_name,
 )
 from attnscope.recipes.kit.sheet import Sheet

@@ -9,7 +9,7 @@ from functools import lru_cache
 from attnscope.analysis.baselines import Baselines
 from attnscope.data.batch import Example
 from attnscope.data.corpus import Corpus
-from attnscope.recipes.kit.corpora import CorpusReading
+from attnscope.data.reading import CorpusReading
 from attnscope.recipes.kit.sheet import Sheet, point
 from attnscope.runs.result import Measurement
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, overload
 
+from attnscope.data.reading import reading_note
 from attnscope.data.source import Source
-from attnscope.recipes.kit.corpora import reading_note
 from attnscope.training.engine.trainer import Trainer
 from attnscope.training.memory import demand_memory
 from attnscope.training.progress import Progress, Silent

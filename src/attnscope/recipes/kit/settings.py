@@ -71,6 +71,21 @@ class CorporaSettings(RecipeSettings):
         return [] if self.corpus == default else [corpus_label(name) for name in self.corpus]
 
 
+class LabelledSettings(CorporaSettings):
+    """Settings of a recipe that reads labelled texts."""
+
+    corpus: Names = Field(min_length=1)
+    """Labelled corpora, known ones by name and your own by folder."""
+    tokens: Tokens = ""
+    """How texts are cut: empty as the corpus' definition says, which is by words; pieces, or
+    pieces-2000 for as many, where words have no blanks between them."""
+
+    @property
+    def cut(self) -> dict[str, str]:
+        """The setting of a labelled source that ``tokens`` asks for, if any."""
+        return cut_by(self.tokens)
+
+
 def corpus_label(corpus: str) -> str:
     """Return the name of a corpus in a result's folder.
 

@@ -21,9 +21,10 @@ from attnscope.claims.pool import Pool
 from attnscope.claims.symbols import in_figures
 from attnscope.claims.table import Cells, Check, Claim, Needs, corpus_deviations
 from attnscope.data.corpus import Corpus
+from attnscope.data.reading import parts
 from attnscope.figures.charts import Axis
 from attnscope.recipes.kit.baselines import baseline_rows
-from attnscope.recipes.kit.corpora import is_classification, parts, printed_name
+from attnscope.recipes.kit.corpora import is_classification, printed_name
 from attnscope.recipes.kit.plots import datasets, dots
 from attnscope.recipes.kit.sheet import Sheet, point, rng
 from attnscope.recipes.registry import paper_measures

@@ -24,14 +24,13 @@ from attnscope.analysis.stored_agreement import StoredScore, highest, mean_agree
 from attnscope.claims.published import published_value
 from attnscope.data.batch import Example
 from attnscope.data.corpus import Corpus
+from attnscope.data.reading import left_out, parts
 from attnscope.data.text import Text
 from attnscope.models.base import parameter_count
 from attnscope.recipes.kit.corpora import (
     NOTHING_LEFT_OUT,
     is_classification,
-    left_out,
     left_out_rows,
-    parts,
     printed_name,
 )
 from attnscope.recipes.kit.lab import Lab

@@ -32,6 +32,13 @@ from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.sheet import rng
 from attnscope.recipes.recipe import Charts
+from attnscope.recipes.sunlu.corpora import (
+    answers_of,
+    demand_groups,
+    groups_of,
+    sheet_of,
+    statistics_rows,
+)
 from attnscope.recipes.sunlu.units import (
     DOT_PRODUCTS,
     IMDB,
@@ -45,12 +52,7 @@ from attnscope.recipes.sunlu.units import (
     SunluConfig,
     SunluUnits,
     Variant,
-    answers_of,
-    demand_groups,
     deviations,
-    groups_of,
-    sheet_of,
-    statistics_rows,
     train,
 )
 from attnscope.recipes.sunlu.word_scores import (

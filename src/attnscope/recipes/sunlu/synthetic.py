@@ -8,8 +8,9 @@ and E, F > 0 for both.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from operator import itemgetter
 from typing import Annotated, Any, Literal
 
 import altair as alt
@@ -23,22 +24,25 @@ from attnscope.claims.table import Cells, Claim, Needs, Part
 from attnscope.data.polarity_texts import STRAY, PolarityTexts
 from attnscope.figures.charts import Axis, Guide, Panel, beside, curves
 from attnscope.figures.palette import FLOW_TERMS, GROUPS, group_colours
-from attnscope.models.attentions import DotProduct, LearnedQuery
-from attnscope.models.classifier import ClassifierSpec, Output
-from attnscope.models.embedding import UniformEmbeddings
-from attnscope.models.encoders import WordStates
+from attnscope.models.classifier import Output
 from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import EachOnce, RecipeSettings, Several
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.sunlu.term_ratios import LAMBDA_TERMS, ratio_panels, ratio_rows
-from attnscope.recipes.sunlu.units import DOT_PRODUCTS, SYNTHETIC_SIZES, Scales
+from attnscope.recipes.sunlu.units import (
+    DOT_PRODUCTS,
+    SYNTHETIC_SIZES,
+    Scales,
+    SunluConfig,
+    Variant,
+    model_of,
+    objective_of,
+)
 from attnscope.runs.result import Curve, Measurement, Record, Result
 from attnscope.training.gradient_flow import GradientFlow
-from attnscope.training.objective import Likelihood, Term
 from attnscope.training.optimizer import Sgd
-from attnscope.training.penalties import DirectionProduct
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every
 
@@ -140,24 +144,19 @@ def sources(config: Config) -> dict[str, PolarityTexts]:
 
 def unit_of(config: Config, source: PolarityTexts, scale: float, seed: int) -> Unit:
     """Return a unit of the plain model, its terms recorded as it trains."""
-    epoch = math.ceil(len(source.training_examples) / config.batch_size)
+    epoch = source.epoch(config.batch_size)
     steps = config.epochs * epoch
+    sizes = {name: getattr(config, name) for name in ("embedding", "spread", "dropout")}
+    of, plain = SunluConfig(**sizes), Variant("DP", scale, config.penalty)
     return Unit(
         source=source,
-        model=ClassifierSpec(
-            embedding=config.embedding,
-            vectors=UniformEmbeddings(spread=config.spread),
-            encoder=WordStates(),
-            attention=DotProduct(scale=scale, query=LearnedQuery(initial="normal")),
-            output=Output(bias="off", spread=1.0),
-            dropout=config.dropout,
-        ),
+        model=model_of(of, plain).model_copy(update={"output": Output(bias="off", spread=1.0)}),
         training=Training(
             steps=steps,
             batch_size=config.batch_size,
             evaluate_at=every(config.record_every * epoch, steps),
             optimizer=Sgd(lr=config.lr),
-            objective=_objective(config),
+            objective=objective_of(of, plain),
             metrics=(GradientFlow(),),
             examples=1000,
             stored=0,
@@ -165,11 +164,6 @@ def unit_of(config: Config, source: PolarityTexts, scale: float, seed: int) -> U
         ),
         seed=seed,
     )
-
-
-def _objective(config: Config) -> tuple[Term, ...]:
-    penalty = (DirectionProduct(weight=config.penalty),) if config.penalty else ()
-    return (Likelihood(), *penalty)
 
 
 def units(config: Config) -> dict[tuple[str, float], list[Unit]]:
@@ -233,14 +227,15 @@ class _Cell:
 
     def curves(self) -> list[Curve]:
         """Return the same share through training."""
-        found = []
-        for term in SIDES:
-            points = {}
-            for step in self.steps:
-                values = [_share(unit.log_row(step), term) for unit in self.units]
-                points[round(step / self.epoch)] = mean_interval(values)
-            found.append(self.sheet.curve("sign_curve", "epoch", points, {"term": term}))
-        return found
+        return [self._curve("sign_curve", partial(_share, term=term), term=term) for term in SIDES]
+
+    def _curve(self, name: str, of: Callable[[Log], float], **axes: str) -> Curve:
+        """Return a number through training, the mean over seeds with its interval."""
+        points = {}
+        for step in self.steps:
+            values = [of(unit.log_row(step)) for unit in self.units]
+            points[round(step / self.epoch)] = mean_interval(values)
+        return self.sheet.curve(name, "epoch", points, axes)
 
     def neutral(self) -> list[Measurement]:
         """Return each term's size for neutral words over that for polar ones, late in training."""
@@ -251,9 +246,8 @@ class _Cell:
 
     def dots(self) -> list[Measurement]:
         """Return the share of dot products with the predicted sign at the end."""
-        last = [unit.log[-1] for unit in self.units]
-        within = [float(np.mean([row[f"flow.dot.{g}.{g}"] for g in POLAR])) for row in last]
-        across = [1 - row["flow.dot.negative.positive"] for row in last]
+        within = np.mean([self._last(f"dot.{group}.{group}") for group in POLAR], axis=0)
+        across = 1 - np.array(self._last("dot.negative.positive"))
         return [
             self.sheet.mean("dot_sign", within, {"pair": "within"}),
             self.sheet.mean("dot_sign", across, {"pair": "across"}),
@@ -268,24 +262,22 @@ class _Cell:
         rows = []
         for score in ("attention", "polarity"):
             for group in (*POLAR, "neutral"):
-                last = [unit.log[-1][f"flow.{score}.{group}"] for unit in self.units]
-                axes = {"penalty": penalty, "group": group}
+                axes, last = {"penalty": penalty, "group": group}, self._last(f"{score}.{group}")
                 rows.append(self.sheet.mean(f"mean({score})", last, axes))
         return rows
 
     def products(self, ratio: str) -> list[Record]:
         """Return VᵀW at the end and through training, and its size, at a class ratio."""
-        axes = {"classes": ratio}
-        last = [unit.log[-1]["flow.VW"] for unit in self.units]
-        points = {}
-        for step in self.steps:
-            values = [unit.log_row(step)["flow.VW"] for unit in self.units]
-            points[round(step / self.epoch)] = mean_interval(values)
+        last = self._last("VW")
         return [
-            self.sheet.mean("VW", last, axes),
-            self.sheet.mean("VW_size", [abs(value) for value in last], axes),
-            self.sheet.curve("VW_curve", "epoch", points, axes),
+            self.sheet.mean("VW", last, {"classes": ratio}),
+            self.sheet.mean("VW_size", np.abs(last), {"classes": ratio}),
+            self._curve("VW_curve", itemgetter("flow.VW"), classes=ratio),
         ]
+
+    def _last(self, quantity: str) -> list[float]:
+        """Return a quantity of gradient flow at the end, seed by seed."""
+        return [unit.log[-1][f"flow.{quantity}"] for unit in self.units]
 
 
 def _side(row: Log, term: str, group: str) -> float:

@@ -25,6 +25,7 @@ from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.sheet import rng
 from attnscope.recipes.recipe import Charts
+from attnscope.recipes.sunlu.corpora import answers_of, sheet_of, statistics_rows
 from attnscope.recipes.sunlu.units import (
     CORPORA,
     MODELS,
@@ -36,10 +37,7 @@ from attnscope.recipes.sunlu.units import (
     SunluConfig,
     SunluUnits,
     Variant,
-    answers_of,
     deviations,
-    sheet_of,
-    statistics_rows,
     train,
 )
 from attnscope.runs.result import Measurement, Result

@@ -1,4 +1,4 @@
-"""The units behind sunlu's tables and figures, and the corpora that they are measured on.
+"""The units behind sunlu's tables and figures.
 
 Table 2's grid has all that figures 2 to 5 look at, apart from further seeds and the penalty on
 VᵀW; a unit is trained once, whichever recipe asks for it first.
@@ -6,39 +6,24 @@ VᵀW; a unit is trained once, whichever recipe asks for it first.
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import numpy as np
 from pydantic import AfterValidator, Field, PositiveFloat
 
-from attnscope.analysis.answers import Answers, read_answers
 from attnscope.claims.decide import above
 from attnscope.claims.pool import Pool
 from attnscope.claims.table import Cells, Claim, Needs, Part, corpus_deviations, least
 from attnscope.data.corpus import Corpus
-from attnscope.data.token_groups import (
-    Grouped,
-    GroupRule,
-    corpus_counts,
-    nearest_rule,
-    wider_rule,
-)
-from attnscope.errors import UsageError
+from attnscope.data.token_groups import GroupRule
 from attnscope.models.attentions import Additive, AttentionSpec, DotProduct, LearnedQuery
 from attnscope.models.classifier import ClassifierSpec, Output
 from attnscope.models.embedding import UniformEmbeddings
 from attnscope.models.encoders import Affine, EncoderSpec, Recurrent, WordStates
-from attnscope.recipes.kit import corpora
-from attnscope.recipes.kit.baselines import baseline_rows
+from attnscope.recipes.kit.corpora import open_labelled
 from attnscope.recipes.kit.lab import Lab
-from attnscope.recipes.kit.settings import CorporaSettings, Names, Several, Tokens, cut_by
-from attnscope.recipes.kit.sheet import Sheet
-from attnscope.runs.result import Measurement
+from attnscope.recipes.kit.settings import LabelledSettings, Names, Several
 from attnscope.training.objective import Likelihood, Term
 from attnscope.training.optimizer import Adagrad
 from attnscope.training.penalties import DirectionProduct, SquaredNorm
@@ -51,17 +36,7 @@ SCALES = (0.001, 1.0, 10.0, 20.0, 50.0, 100.0, 10_000.0)
 Model = Literal["DP", "DP-L", "DP-A", "AD"]
 MODELS: tuple[Model, ...] = ("DP", "DP-L", "DP-A", "AD")
 PAPERS_RULE = GroupRule()
-POSITIONS = 2**16  # input positions that are run at once
 _ALL = 10**6  # examples of a split, at most: all of it
-# The supplement's Table 1: members of each group. The rule for three classes is not given, and is
-# the one that comes nearest to these sizes.
-GROUP_SIZES = {
-    "SST": (265, 412, 1384),
-    "IMDB": (1900, 2163, 5968),
-    "20News I": (557, 957, 1011),
-    "20News II": (49, 268, 192, 164),
-}
-
 Scales = Annotated[
     tuple[PositiveFloat, ...],
     Several,
@@ -70,14 +45,11 @@ Scales = Annotated[
 Models = Annotated[tuple[Model, ...], Several]
 
 
-class SunluConfig(CorporaSettings):
+class SunluConfig(LabelledSettings):
     """Settings that all recipes on text share; the defaults are the paper's."""
 
     corpus: Names = Field(CORPORA, min_length=1)
     """Labelled corpora, known ones by name and your own by folder."""
-    tokens: Tokens = ""
-    """How texts are cut: empty as the corpus' definition says, which is by words; pieces, or
-    pieces-2000 for as many, where words have no blanks between them."""
     seeds: int = Field(10, ge=1)
     """Runs of each model; the paper has one, and intervals over three are wide."""
 
@@ -169,7 +141,7 @@ class Variant:
 
 def open_corpus(config: SunluConfig, corpus: str) -> Corpus:
     """Return a labelled corpus as the authors read one: every word known, no boundaries."""
-    return corpora.open_labelled(
+    return open_labelled(
         corpus,
         "sunlu",
         min_count=1,
@@ -177,7 +149,7 @@ def open_corpus(config: SunluConfig, corpus: str) -> Corpus:
         edges="bare",
         max_length=config.max_length,
         bucket_size=config.bucket,
-        **cut_by(config.tokens),
+        **config.cut,
     )
 
 
@@ -219,7 +191,7 @@ def objective_of(config: SunluConfig, variant: Variant) -> tuple[Term, ...]:
 
 def unit_of(config: SunluConfig, source: Corpus, variant: Variant, seed: int) -> Unit:
     """Return a cell's unit: evaluated after every epoch, the best epoch's weights kept."""
-    epoch = math.ceil(len(source.training_examples) / config.batch_size)
+    epoch = source.epoch(config.batch_size)
     return Unit(
         source=source,
         model=model_of(config, variant),
@@ -262,80 +234,3 @@ def train(config: SunluConfig, plan: Plan, lab: Lab) -> list[SunluUnits]:
     sources = [open_corpus(config, name) for name in config.corpus]
     trained = lab.train([planned(config, source, plan) for source in sources], "classifiers")
     return [SunluUnits(source, cells) for source, cells in zip(sources, trained, strict=True)]
-
-
-@lru_cache(maxsize=4)
-def groups_of(source: Corpus, rule: GroupRule = PAPERS_RULE) -> Grouped:
-    """Return the groups of words by a rule, by default the paper's; only counts enter."""
-    counts, labels = corpus_counts(source), source.output_words.words
-    printed = corpora.printed_name(source, "sunlu")
-    if rule == PAPERS_RULE and printed is not None and len(labels) > 2:
-        rule = nearest_rule(counts, GROUP_SIZES[printed], minimum=range(60)).rule
-    return Grouped.of(rule, counts, labels)
-
-
-def demand_groups(config: SunluConfig) -> None:
-    """Raise an error for a corpus with an empty group of words, before anything is trained."""
-    for name in config.corpus:
-        source = open_corpus(config, name)
-        groups = groups_of(source, config.rule)
-        empty = [group for group, members in groups.members.items() if not len(members)]
-        if empty:
-            raise UsageError(_empty(source, groups.rule, empty))
-
-
-def _empty(source: Corpus, rule: GroupRule, empty: Sequence[str]) -> str:
-    counts = corpus_counts(source)
-    told = ", ".join(f"group_{key}={value:g}" for key, value in rule.model_dump().items())
-    found = (
-        f"{source.dataset}: no word is in the group {empty[0]!r} by the rule {told}, so that there "
-        "is nothing to compare"
-    )
-    wider = wider_rule(rule, counts)
-    if wider is None:
-        return f"{found}: the corpus has too few words that tell its labels apart."
-    changes = [
-        f"group_{key}={value:g}"
-        for key, value in wider.rule.model_dump().items()
-        if value != getattr(rule, key)
-    ]
-    fewest = f"{min(wider.sizes)} word{'s' * (min(wider.sizes) > 1)}"
-    return f"{found}; {' '.join(changes)} gives every group {fewest} or more."
-
-
-def sheet_of(
-    source: Corpus, seeds: Iterable[int] = (), table: str = "", *, percent: bool = False
-) -> Sheet:
-    """Return the sheet of a corpus' held-out part, for one of the paper's tables."""
-    split, printed = corpora.held_out(source).split, corpora.printed_name(source, "sunlu")
-    return Sheet(source.dataset, split, tuple(seeds), "sunlu", table, printed, percent)
-
-
-def answers_of(units: Sequence[TrainedUnit], source: Corpus, device: str) -> Answers:
-    """Run the best weights of each unit on the held-out texts."""
-    models: Any = (unit.best_model.to(device) for unit in units)
-    return read_answers(models, corpora.held_out(source).batch.to(device), positions=POSITIONS)
-
-
-def statistics_rows(source: Corpus, rule: GroupRule = PAPERS_RULE) -> list[Measurement]:
-    """Return Table 1, the supplement's group sizes, and how many texts were left out."""
-    sheet, found = sheet_of(source, table="table1"), corpora.parts(source)
-    lengths = [len(example.inputs) for part in found.values() for example in part]
-    n, types, groups = len(lengths), len(source.input_words), groups_of(source, rule)
-    rows = [
-        sheet.point("avg_length", float(np.mean(lengths)), n=n, split="train"),
-        sheet.point("vocab_size", types, n=n, split="train"),
-    ]
-    for split, examples in found.items():
-        counts = Counter(int(example.targets[0]) for example in examples)
-        for label, name in enumerate(source.output_words.words):
-            of, size = {"class": name}, len(examples)
-            rows.append(sheet.point(f"{split}_size", counts[label], of, size, split=split))
-    printed = GROUP_SIZES.get(str(sheet.printed), (None,) * len(groups.members))
-    for (name, ids), members in zip(groups.members.items(), printed, strict=True):
-        row = {"published": members, "found": groups.rule.model_dump(), "split": "train"}
-        rows.append(sheet.point("group_size", len(ids), {"group": name}, types, **row))
-    percents = sheet_of(source, percent=True)
-    rows += baseline_rows(percents, source, corpora.held_out(source).examples)
-    reasons = corpora.left_out(source) or corpora.NOTHING_LEFT_OUT
-    return rows + corpora.left_out_rows(sheet, reasons, n)

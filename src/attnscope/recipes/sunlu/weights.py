@@ -33,19 +33,8 @@ from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.sunlu.units import (
-    POSITIONS,
-    SIZES,
-    SST,
-    Plan,
-    SunluConfig,
-    Variant,
-    demand_groups,
-    deviations,
-    groups_of,
-    sheet_of,
-    train,
-)
+from attnscope.recipes.sunlu.corpora import POSITIONS, demand_groups, groups_of, sheet_of
+from attnscope.recipes.sunlu.units import SIZES, SST, Plan, SunluConfig, Variant, deviations, train
 from attnscope.runs.result import Measurement, Result
 from attnscope.scores.polarity import mean_scores
 from attnscope.training.trained_unit import TrainedUnit

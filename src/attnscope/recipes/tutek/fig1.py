@@ -7,7 +7,6 @@ text alone with the output held in place (Jain & Wallace) is measured with it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Annotated, Any, Literal
@@ -27,12 +26,7 @@ from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import EachOnce, Names, Several
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.tutek.evaluation import (
-    LABELS,
-    held_out,
-    name_of,
-    sheet_of,
-)
+from attnscope.recipes.tutek.evaluation import LABELS, held_out, name_of, sheet_of
 from attnscope.recipes.tutek.units import (
     SIZES,
     SMALL,
@@ -49,7 +43,6 @@ from attnscope.runs.result import Measurement, Result
 from attnscope.theory.divergence import LARGEST_JSD
 from attnscope.training.imitation import Imitation
 from attnscope.training.loaded import loaded_model
-from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Unit, every
 
 _MODELS = ("base", "mlm", "tying")
@@ -87,7 +80,6 @@ class Config(TutekConfig):
 QUICK = SMALL | {"lambdas": [0, 1], "adversary_steps": 120, "searched": 40, "search_steps": 40}
 HEADLINE = ("jsd", "tvd", "tvd_difference", "search_jsd")
 
-Which = Literal["best", "last"]
 Adversaries = Mapping[tuple[ModelVariant, float], Sequence[Imitated]]
 
 
@@ -99,10 +91,9 @@ def imitator_of(config: Config, base: Unit, divergence: float) -> Unit:
     longer = {"epochs": config.adversary_epochs, "most_steps": config.adversary_steps}
     training = training_of(config.model_copy(update=longer), source, (term,))
     if config.patience:
-        epoch = math.ceil(len(source.training_examples) / config.batch_size)
-        stop = {"best_by": "training_loss", "patience": config.patience}
-        evaluations = {"evaluate_at": every(epoch, training.steps)}
-        training = training.model_copy(update=stop | evaluations)
+        epochs = every(source.epoch(config.batch_size), training.steps)
+        stop = {"best_by": "training_loss", "patience": config.patience, "evaluate_at": epochs}
+        training = training.model_copy(update=stop)
     return base.model_copy(update={"training": training, "seed": base.seed + _OTHER_SEED})
 
 
@@ -119,21 +110,18 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     corpora = train_corpora(config, lab, variants(config, _MODELS))
     # A base's settings are part of its adversary's, its device among them: as it was trained.
     trained = lab.train([imitators(config, runs) for runs in corpora], "adversaries")
+    which: Literal["best", "last"] = "best" if config.patience else "last"
     rows: list[Measurement] = []
     for runs, adversaries in zip(corpora, trained, strict=True):
-        found = {}
+        batch, found = held_out(runs.source).batch.to(lab.device), {}
         for (variant, strength), units in adversaries.items():
-            pairs = zip(units, runs.units[variant], strict=True)
-            which: Which = "best" if config.patience else "last"
-            found[variant, strength] = [_compared(*pair, which, lab.device) for pair in pairs]
+            own = (loaded_model(unit, lab.device, which) for unit in units)
+            bases = (loaded_model(unit, lab.device) for unit in runs.units[variant])
+            pairs = zip(own, bases, strict=True)
+            found[variant, strength] = [compare_with_base(*pair, batch) for pair in pairs]
         rows += _curve_rows(config, runs.source, found)
         rows += _search_rows(config, runs, lab.device)
     return rows
-
-
-def _compared(imitator: TrainedUnit, base: TrainedUnit, which: Which, device: str) -> Imitated:
-    models = loaded_model(imitator, device, which), loaded_model(base, device)
-    return compare_with_base(*models, held_out(base.unit.source).batch.to(device))
 
 
 def _curve_rows(config: Config, source: Corpus, found: Adversaries) -> list[Measurement]:

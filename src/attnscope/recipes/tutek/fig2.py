@@ -37,13 +37,7 @@ from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.tutek.evaluation import (
-    LABELS,
-    SIGNS,
-    held_out,
-    read_tokens,
-    sheet_of,
-)
+from attnscope.recipes.tutek.evaluation import LABELS, SIGNS, held_out, read_tokens, sheet_of
 from attnscope.recipes.tutek.units import (
     SIZES,
     SMALL,

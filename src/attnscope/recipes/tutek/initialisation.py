@@ -16,30 +16,22 @@ from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import Names, Several
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.tutek.evaluation import fragility_rows, held_out, sheet_of
-from attnscope.recipes.tutek.units import (
-    SIZES,
-    SMALL,
-    ModelVariant,
-    TutekConfig,
-    deviations,
-    train_corpora,
-)
+from attnscope.recipes.tutek.evaluation import held_out, sheet_of
+from attnscope.recipes.tutek.fragility import FragilityConfig, fragility_rows
+from attnscope.recipes.tutek.units import SIZES, SMALL, ModelVariant, deviations, train_corpora
 from attnscope.runs.result import Measurement, Result
 from attnscope.training.loaded import loaded_model
 
 _STARTS: tuple[Literal["default", "normal"], ...] = ("default", "normal")
 
 
-class Config(TutekConfig):
+class Config(FragilityConfig):
     """Settings of the comparison."""
 
     corpus: Names = Field(("tutek-sst",), min_length=1)
     """Labelled corpora, known ones by name and your own by folder."""
     attention: Annotated[tuple[Literal["dot"]], Several] = ("dot",)
     """Attention to train, the one that appendix C is about."""
-    permutations: int = Field(100, ge=1)
-    """Permutations of each text's attention, as in table 1."""
 
 
 QUICK = SMALL | {"attention": ["dot"], "permutations": 10}

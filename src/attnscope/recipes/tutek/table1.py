@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 import altair as alt
 import numpy as np
-from pydantic import Field
 from scipy import stats
 
 from attnscope.analysis.classification import usual_average
@@ -22,27 +21,26 @@ from attnscope.claims.decide import Verdict, about_equal, share_of, verdict
 from attnscope.claims.pool import Pool
 from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs, Part
 from attnscope.data.corpus import Corpus
+from attnscope.data.reading import left_out
 from attnscope.figures.charts import Axis, Panel, beside
 from attnscope.figures.palette import CLASSIFIERS, NEUTRAL
 from attnscope.recipes.kit import corpora, plots
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.sheet import rng
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.tutek.evaluation import (
+from attnscope.recipes.tutek.evaluation import SIGNS, dot_tables, held_out, sheet_of
+from attnscope.recipes.tutek.fragility import (
+    COLUMNS,
     MODIFIED,
-    SIGNS,
-    dot_tables,
+    FragilityConfig,
     fragility_rows,
-    held_out,
     measure_fragility,
-    sheet_of,
 )
 from attnscope.recipes.tutek.units import (
     CHOOSING_SEED,
     SIZES,
     SMALL,
     ModelVariant,
-    TutekConfig,
     TutekUnits,
     deviations,
     train_corpora,
@@ -56,13 +54,11 @@ _MODELS = {
 }
 
 
-class Config(TutekConfig):
+class Config(FragilityConfig):
     """Settings of table 1."""
 
     query: Literal["learned", "instance"] = "learned"
     """Query of attention: learned, or made from each instance, which has a result of its own."""
-    permutations: int = Field(100, ge=1)
-    """Permutations of each text's attention, as in Jain and Wallace's test."""
 
     @property
     def in_part(self) -> tuple[str, ...]:
@@ -124,7 +120,7 @@ def statistics_rows(source: Corpus) -> list[Measurement]:
     }
     n = len(lengths)
     rows = [sheet.point(name, value, n=n, split="train") for name, value in sizes.items()]
-    return rows + corpora.left_out_rows(sheet, corpora.left_out(source), n)
+    return rows + corpora.left_out_rows(sheet, left_out(source), n)
 
 
 def _choice_rows(runs: TutekUnits, permutations: int, device: str) -> list[Measurement]:
@@ -276,11 +272,6 @@ CLAIMS = {
     ),
 }
 
-_COLUMNS = {
-    "f1_trained": "F1 (%), learned attention",
-    "f1_drop_uniform": "change of F1, uniform attention",
-    "f1_drop_permuted": "change of F1, permuted attention",
-}
 _ABLATION = {
     "validation_f1": "validation F1 (%)",
     "ablation_drop_uniform": "change of F1, uniform attention",
@@ -291,7 +282,7 @@ _WEIGHTS = {"tying": "weight of tying, δ", "mlm": "weight of masked words, η"}
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw table 1 as dots in the paper's order, and the effects of δ and η, for every corpus."""
-    charts: dict[str, Any] = dot_tables(result, "table1", _COLUMNS, alike=list(_COLUMNS)[1:])
+    charts: dict[str, Any] = dot_tables(result, "table1", COLUMNS, alike=list(COLUMNS)[1:])
     for dataset in plots.datasets(result.select("validation_f1")):
         panels: list[alt.LayerChart] = []
         for model in _WEIGHTS:

@@ -16,21 +16,15 @@ from attnscope.figures.charts import Axis, Panel, beside
 from attnscope.figures.palette import CLASSIFIERS
 from attnscope.recipes.kit import plots
 from attnscope.recipes.kit.lab import Lab, Logged
-from attnscope.recipes.kit.settings import Names, Several
+from attnscope.recipes.kit.settings import Several
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.tutek.evaluation import (
-    LABELS,
-    fragility_rows,
-    name_of,
-    sheet_of,
-)
+from attnscope.recipes.tutek.evaluation import LABELS, name_of, sheet_of
+from attnscope.recipes.tutek.fragility import COLUMNS, FragilityConfig, fragility_rows
 from attnscope.recipes.tutek.units import (
-    CORPORA,
     SIZES,
     SMALL,
     Attentions,
     ModelVariant,
-    TutekConfig,
     TutekUnits,
     deviations,
     train_corpora,
@@ -43,11 +37,9 @@ from attnscope.training.unit import Unit
 _MODELS = ("base", "concat", "tying", "mlm")
 
 
-class Config(TutekConfig):
+class Config(FragilityConfig):
     """Settings of table 6."""
 
-    corpus: Names = Field(CORPORA, min_length=1)
-    """Labelled corpora, known ones by name and your own by folder."""
     seeds: int = Field(3, ge=1)
     """Runs of each model. The paper has "a preliminary set of experiments", and these units take
     the longest of all."""
@@ -55,8 +47,6 @@ class Config(TutekConfig):
     """Attention to train; the rows of one layer are table 1's with additive attention."""
     layers: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Several] = (1, 2, 3)
     """Numbers of LSTM layers."""
-    permutations: int = Field(100, ge=1)
-    """Permutations of each text's attention, as in table 1."""
 
 
 QUICK = SMALL | {"layers": [1, 2], "permutations": 10}
@@ -123,15 +113,10 @@ CLAIMS = {
 
 def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw the three columns of the table over the number of layers."""
-    columns = {
-        "f1_trained": "F1 (%), learned attention",
-        "f1_drop_uniform": "change of F1, uniform attention",
-        "f1_drop_permuted": "change of F1, permuted attention",
-    }
 
     def table(dataset: str) -> alt.ConcatChart:
         panels = []
-        for name, title in columns.items():
+        for name, title in COLUMNS.items():
             rows = result.select(name, dataset)
             depths = sorted(plots.axis_values(rows, "layers"))
             x = Axis("layers", domain=(depths[0], depths[-1]), ticks=depths, format="d")

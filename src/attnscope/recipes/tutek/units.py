@@ -8,19 +8,18 @@ a corpus has no test part, a quarter of its validation part chooses, and the res
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from attnscope.analysis.answers import read_answers
-from attnscope.analysis.classification import usual_average
+from attnscope.analysis.choice import Grid, GridPoint, best_weight
 from attnscope.claims.pool import Pool
 from attnscope.claims.table import corpus_deviations, least
 from attnscope.data.corpus import Corpus
-from attnscope.errors import UsageError
+from attnscope.data.jain_wallace import jain_wallace
+from attnscope.data.reading import parts
 from attnscope.models.attentions import (
     Additive,
     AttentionSpec,
@@ -31,17 +30,9 @@ from attnscope.models.attentions import (
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.embedding import RandomEmbeddings, VectorEmbeddings
 from attnscope.models.encoders import Concat, EncoderSpec, Recurrent, Residual
-from attnscope.recipes.kit.corpora import open_labelled, parts
+from attnscope.recipes.kit.corpora import open_labelled
 from attnscope.recipes.kit.lab import Lab
-from attnscope.recipes.kit.settings import (
-    CorporaSettings,
-    EachOnce,
-    Names,
-    Several,
-    Tokens,
-    cut_by,
-)
-from attnscope.training.loaded import loaded_model
+from attnscope.recipes.kit.settings import EachOnce, LabelledSettings, Names, Several
 from attnscope.training.masked_lm import MaskedWords
 from attnscope.training.objective import Likelihood, Term
 from attnscope.training.optimizer import ClippedAdam
@@ -63,15 +54,12 @@ Weights = Annotated[tuple[Annotated[float, Field(gt=0)], ...], Several, EachOnce
 Attentions = Annotated[tuple[Literal["additive", "dot"], ...], Several, EachOnce]
 
 
-class TutekConfig(CorporaSettings):
+class TutekConfig(LabelledSettings):
     """Settings that all of tutek's recipes share; the defaults are the paper's unless they say."""
 
     corpus: Names = Field(CORPORA, min_length=1)
     """Labelled corpora, known ones by name and your own by folder; tutek-imdb and tutek-20news have
     Jain and Wallace's limits of 400 and 500 words. The paper's MIMIC may not be shared."""
-    tokens: Tokens = ""
-    """How texts are cut: empty as the corpus' definition says, which is by words; pieces, or
-    pieces-2000 for as many, where words have no blanks between them."""
     vocabulary: Literal["known", "jain-wallace"] = "known"
     """Words of the paper's corpora: those that the vectors know or that occur three times; or Jain
     and Wallace's tokens and vocabulary, by the number of texts that have a word. Table 5 prints
@@ -223,38 +211,16 @@ def _objective_of(
 
 def open_corpus(config: TutekConfig, corpus: str) -> Corpus:
     """Return a labelled corpus as these settings read it."""
-    reading = {"max_length": config.longest, "edges": config.edges}
+    reading: dict[str, Any] = {"vectors": config.vectors, **config.cut}
     if config.vocabulary == "jain-wallace":
-        return open_labelled(corpus, "tutek's recipes", **reading, **jain_wallace(corpus))
-    known = {"vectors": config.vectors, **cut_by(config.tokens)}
-    return open_labelled(corpus, "tutek's recipes", **reading, **known)
-
-
-# Tokens, as near as ours come to theirs, and in how many texts a word must be.
-_JAIN_WALLACE = {
-    "tutek-sst": ("plain-words", 1),
-    "tutek-imdb": ("words", 10),
-    "tutek-ag-news": ("words-and-marks-no-numbers", 5),
-    "tutek-20news": ("words-and-marks-no-numbers", 2),
-}
-
-
-def jain_wallace(corpus: str) -> dict[str, Any]:
-    """Return how Jain and Wallace cut one of the paper's corpora and which words they keep."""
-    name = str(corpus).removesuffix("-uncut")
-    if name not in _JAIN_WALLACE:
-        raise UsageError(
-            f"vocabulary=jain-wallace is for {', '.join(_JAIN_WALLACE)}; {corpus} is not among "
-            "them."
-        )
-    tokens, texts = _JAIN_WALLACE[name]
-    return {"tokens": tokens, "min_count": texts, "counted": "texts"}
+        reading = jain_wallace(corpus)
+    bounds = {"max_length": config.longest, "edges": config.edges}
+    return open_labelled(corpus, "tutek's recipes", **bounds, **reading)
 
 
 def training_of(config: TutekConfig, source: Corpus, objective: tuple[Term, ...]) -> Training:
     """Return the way of training that all models share; the best validation loss counts."""
-    epoch = math.ceil(len(source.training_examples) / config.batch_size)
-    steps = min(config.epochs * epoch, config.most_steps)
+    steps = min(config.epochs * source.epoch(config.batch_size), config.most_steps)
     return Training(
         steps=steps,
         batch_size=config.batch_size,
@@ -295,35 +261,17 @@ def choosing_count(source: Corpus) -> int:
 
 
 @dataclass(frozen=True)
-class GridPoint:
-    """A weight of the grid: the unit that was trained with it, and its validation F1."""
-
-    unit: TrainedUnit
-    f1: float
-
-    @classmethod
-    def of(cls, unit: TrainedUnit, source: Corpus, device: str) -> GridPoint:
-        """Run a unit, under its own attention, on the examples that choose."""
-        if not unit.trained:  # Where the time of a run is estimated, every weight is as good.
-            return cls(unit, 0.0)
-        batch = source.evaluation_batch(unit.unit.training.examples).to(device)
-        answers = read_answers([loaded_model(unit, device)], batch)
-        return cls(unit, float(answers.metric("f1", usual_average(source.output_words))[0]))
-
-
-@dataclass(frozen=True)
 class TutekUnits:
     """The trained units of one corpus: those of each model by seed, and the grids of δ and η."""
 
     source: Corpus
     units: Mapping[ModelVariant, Sequence[TrainedUnit]]
-    grids: Mapping[ModelVariant, Mapping[float, GridPoint]] = field(default_factory=dict)
+    grids: Mapping[ModelVariant, Grid] = field(default_factory=dict)
 
     def weight(self, variant: ModelVariant) -> float | None:
         """Return the weight that was chosen for a model, None for one without a weight."""
         grid = self.grids.get(variant)
-        # The highest validation F1; of several such weights the smallest.
-        return max(sorted(grid), key=lambda weight: grid[weight].f1) if grid else None
+        return best_weight(grid) if grid else None
 
 
 def train_corpora(
@@ -340,7 +288,7 @@ def train_corpora(
     runs = []
     for source, (units, tried) in zip(sources, lab.train(first, "tutek"), strict=True):
         grids = {
-            key: {weight: GridPoint.of(unit, source, lab.device) for weight, unit in grid.items()}
+            key: {weight: GridPoint.of(unit, lab.device) for weight, unit in grid.items()}
             for key, grid in tried.items()
         }
         runs.append(TutekUnits(source, units, grids))

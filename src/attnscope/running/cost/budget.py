@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from attnscope.errors import UsageError
-from attnscope.recipes.kit.duration import about, seconds_of
 from attnscope.recipes.recipe import RecipeModule
 from attnscope.running.cost.measuring import MeasuringCost
 from attnscope.running.cost.plan import planned_units
@@ -25,6 +24,7 @@ from attnscope.running.cost.timing import (
     seconds_of_evaluations,
     seconds_of_units,
 )
+from attnscope.running.duration import about, seconds_of
 from attnscope.running.settings_list import Setting, settings_of
 from attnscope.runs.spec import Settings, read_settings
 from attnscope.training.progress import Progress

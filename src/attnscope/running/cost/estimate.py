@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from attnscope.recipes.kit.duration import about
 from attnscope.recipes.recipe import module_of
 from attnscope.recipes.registry import find
 from attnscope.running.cost.measuring import measuring_cost
@@ -17,6 +16,7 @@ from attnscope.running.cost.timing import (
     seconds_of_evaluations,
     seconds_of_units,
 )
+from attnscope.running.duration import about
 from attnscope.running.run import choose_device, job_count, read_config
 from attnscope.training.unit import Unit
 

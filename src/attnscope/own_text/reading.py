@@ -8,8 +8,8 @@ from pathlib import Path
 
 from attnscope.data.corpus import Corpus
 from attnscope.data.known import definition
+from attnscope.data.reading import left_out
 from attnscope.errors import AttnscopeError
-from attnscope.recipes.kit.corpora import left_out
 
 
 @dataclass(frozen=True)

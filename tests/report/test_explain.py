@@ -9,9 +9,9 @@ import pytest
 from attnscope.claims.symbols import in_words
 from attnscope.errors import UsageError
 from attnscope.recipes import entries
-from attnscope.recipes.explain import explain, explanations, glossary_page
 from attnscope.recipes.recipe import module_of
 from attnscope.recipes.registry import measures_of, paper_measures
+from attnscope.report.explain import explain, explanations, glossary_page
 from attnscope.runs.measures import arguments_of
 from cases import for_each
 
