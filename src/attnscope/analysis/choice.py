@@ -33,6 +33,11 @@ Grid = Mapping[float, GridPoint]
 """The weights that were tried."""
 
 
+def read_grid(units: Mapping[float, TrainedUnit], device: str) -> Grid:
+    """Read the units of each weight, under their own attention."""
+    return {weight: GridPoint.of(unit, device) for weight, unit in units.items()}
+
+
 def best_weight(grid: Grid) -> float:
     """Return the weight of the highest validation F1, of several such weights the smallest."""
     return max(sorted(grid), key=lambda weight: grid[weight].f1)

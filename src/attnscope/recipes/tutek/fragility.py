@@ -30,6 +30,7 @@ COLUMNS = {
     "f1_drop_uniform": "change of F1, uniform attention",
     "f1_drop_permuted": "change of F1, permuted attention",
 }
+FRAGILITY = ("accuracy_trained", "majority", "bag_of_words", *COLUMNS)
 
 
 class FragilityConfig(TutekConfig):

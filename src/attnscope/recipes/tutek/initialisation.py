@@ -17,7 +17,7 @@ from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import Names, Several
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.tutek.evaluation import held_out, sheet_of
-from attnscope.recipes.tutek.fragility import FragilityConfig, fragility_rows
+from attnscope.recipes.tutek.fragility import COLUMNS, FragilityConfig, fragility_rows
 from attnscope.recipes.tutek.units import SIZES, SMALL, ModelVariant, deviations, train_corpora
 from attnscope.runs.result import Measurement, Result
 from attnscope.training.loaded import loaded_model
@@ -35,7 +35,7 @@ class Config(FragilityConfig):
 
 
 QUICK = SMALL | {"attention": ["dot"], "permutations": 10}
-HEADLINE = ("entropy", "f1_trained", "f1_drop_uniform", "f1_drop_permuted")
+HEADLINE = ("entropy", *COLUMNS)
 
 
 def measure(config: Config, lab: Lab) -> list[Measurement]:

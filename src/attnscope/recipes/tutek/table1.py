@@ -31,6 +31,7 @@ from attnscope.recipes.recipe import Charts
 from attnscope.recipes.tutek.evaluation import SIGNS, dot_tables, held_out, sheet_of
 from attnscope.recipes.tutek.fragility import (
     COLUMNS,
+    FRAGILITY,
     MODIFIED,
     FragilityConfig,
     fragility_rows,
@@ -78,12 +79,7 @@ class Config(FragilityConfig):
 
 QUICK = SMALL | {"permutations": 10}
 HEADLINE = (
-    "accuracy_trained",
-    "majority",
-    "bag_of_words",
-    "f1_trained",
-    "f1_drop_uniform",
-    "f1_drop_permuted",
+    *FRAGILITY,
     "f1_difference",
     # Table 5, table 4, and the ablation on the seed that chose.
     "avg_length",

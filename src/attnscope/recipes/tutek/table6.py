@@ -19,7 +19,7 @@ from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.settings import Several
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.tutek.evaluation import LABELS, name_of, sheet_of
-from attnscope.recipes.tutek.fragility import COLUMNS, FragilityConfig, fragility_rows
+from attnscope.recipes.tutek.fragility import COLUMNS, FRAGILITY, FragilityConfig, fragility_rows
 from attnscope.recipes.tutek.units import (
     SIZES,
     SMALL,
@@ -50,14 +50,7 @@ class Config(FragilityConfig):
 
 
 QUICK = SMALL | {"layers": [1, 2], "permutations": 10}
-HEADLINE = (
-    "accuracy_trained",
-    "majority",
-    "bag_of_words",
-    "f1_trained",
-    "f1_drop_uniform",
-    "f1_drop_permuted",
-)
+HEADLINE = FRAGILITY
 
 
 def deeper_units(config: Config, runs: TutekUnits) -> dict[ModelVariant, list[Unit]]:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from attnscope.analysis.choice import Grid, GridPoint, best_weight
+from attnscope.analysis.choice import Grid, best_weight, read_grid
 from attnscope.claims.pool import Pool
 from attnscope.claims.table import corpus_deviations, least
 from attnscope.data.corpus import Corpus
@@ -287,10 +287,7 @@ def train_corpora(
         first.append((plain, tried))
     runs = []
     for source, (units, tried) in zip(sources, lab.train(first, "tutek"), strict=True):
-        grids = {
-            key: {weight: GridPoint.of(unit, lab.device) for weight, unit in grid.items()}
-            for key, grid in tried.items()
-        }
+        grids = {key: read_grid(grid, lab.device) for key, grid in tried.items()}
         runs.append(TutekUnits(source, units, grids))
     chosen = [
         {key: units_of(config, run.source, key, run.weight(key)) for key in run.grids}
