@@ -8,6 +8,8 @@ import torch
 from attnscope.analysis.alignment_terms import MU_MU, TERM_NAMES
 from attnscope.analysis.dictionary import pairs_of
 from attnscope.analysis.headed_network import HeadedNetwork
+from attnscope.analysis.measures.numbers import number as key
+from attnscope.analysis.measures.terms import THREE
 from attnscope.claims.catalogue import catalogue
 from attnscope.data.escan import ExtendedScan
 from attnscope.data.sequence_tasks import OneToOne
@@ -15,10 +17,8 @@ from attnscope.models.architectures import AED
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.models.transformer import TransformerSpec
-from attnscope.recipes.aitken.terms import THREE
 from attnscope.recipes.extra.beyond import QUICK, Config, numbers, paths
 from attnscope.recipes.extra.beyond_findings import FINDINGS, average_attention, carried_over
-from attnscope.recipes.kit.sheet import number as key
 from attnscope.runs.result import Measurement
 from cases import for_each
 

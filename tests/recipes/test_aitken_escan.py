@@ -16,6 +16,8 @@ from torch import Tensor
 from attnscope.analysis.alignment_terms import MU_MU, QueriesAndKeys
 from attnscope.analysis.dictionary import context_readout
 from attnscope.analysis.intervals import RESAMPLES
+from attnscope.analysis.measures.numbers import Line, number as key
+from attnscope.analysis.measures.terms import THREE
 from attnscope.analysis.network import Network, fresh
 from attnscope.analysis.rank_correlation import grouped_spearman, rank_correlation
 from attnscope.claims.catalogue import catalogue
@@ -25,20 +27,15 @@ from attnscope.data.equal_lengths import equal_length_batch, twice_steps
 from attnscope.data.escan import ExtendedScan
 from attnscope.models.trace import Trace
 from attnscope.recipes.aitken import (
-    attention,
-    components,
     fig2,
     fig3,
     fig4,
     fig5,
     fig6,
-    pictures,
     subphrases,
-    terms,
 )
 from attnscope.recipes.aitken.claims import CELL_KINDS
 from attnscope.recipes.aitken.subphrases import AROUND
-from attnscope.recipes.aitken.terms import SHADES, THREE
 from attnscope.recipes.aitken.units import (
     ESCAN_QUICK,
     EscanConfig,
@@ -47,7 +44,6 @@ from attnscope.recipes.aitken.units import (
     unit,
     with_printed,
 )
-from attnscope.recipes.kit.sheet import Line, number as key
 from attnscope.running.run import draw, run
 from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
@@ -172,73 +168,7 @@ def test_figure_3_shows_the_attention_of_one_sequence_with_its_words(network: Ne
 _KINDS = ("component", "readout", "state")
 
 
-def test_the_longest_readout_is_as_long_as_the_longest_input_component(network: Network) -> None:
-    """In all dimensions: the plane is the whole space of two words' components and their mean."""
-    words = torch.arange(2)
-    outputs = TASK.output_words.words[:2]
-    plane = pictures.input_plane(network, {}, words, outputs, [], from_mean=True)
-    places = {kind: [(p.x, p.y) for p in plane.points if p.group == kind] for kind in _KINDS}
-    longest = {kind: max(np.hypot(*place) for place in places[kind]) for kind in _KINDS[:2]}
-    assert longest["readout"] == pytest.approx(longest["component"], abs=1e-3)
-    # Readouts are without their mean: those of two words point in opposite directions.
-    assert np.allclose(np.sum(places["readout"], 0), 0, atol=1e-3)
-
-
-def test_a_network_without_recurrence_has_the_same_state_for_a_word_at_a_step() -> None:
-    """Its Δh is the part that word and step do not determine by a sum; shares are in [0, 1]."""
-    shares = components.of_states(untrained("ao"), "delta_share")
-    assert set(shares) == {key("delta_share", side=side) for side in ("encoder", "decoder")}
-    assert all(0 <= share <= 1 for share in shares.values())
-
-
 # Figure 5.
-
-
-def test_shares_sum_to_one_over_terms_and_over_shades_at_every_step(network: Network) -> None:
-    shares = terms.shares_of(network)
-    found = terms.nine(network, shares)
-    three, lead = terms.three(network, shares), terms.temporal_lead(network, shares)
-    assert len(found) == 18
-    for form in ("raw", "centred"):
-        nine = {
-            dict(name.axes)["term"]: value
-            for name, value in found.items()
-            if dict(name.axes)["form"] == form
-        }
-        assert sum(nine.values()) == pytest.approx(1)
-        first = nine[MU_MU] + nine["muD.chiE"] + nine["muD.deltahE"]
-        assert three[key("term_share", form=form, term=THREE)] == pytest.approx(first)
-        largest = max(value for term, value in nine.items() if term != MU_MU)
-        assert lead[key("largest_gap", form=form)] == pytest.approx(nine[MU_MU] - largest)
-    shades = terms.shades_by_step(shares)
-    assert set(shades) == {key("term_share_at", shade=shade) for shade in SHADES}
-    sums = torch.stack([line.y for line in shades.values()]).sum(0)
-    assert torch.allclose(sums, torch.ones_like(sums))
-
-
-def test_a_maximum_that_follows_a_line_has_rank_correlation_one_and_no_error() -> None:
-    line = torch.tensor([0.0, 0.0, 1.0, 1.0, 2.0, 2.0], dtype=torch.float64)
-
-    class Following(Network):
-        def temporal_logits(self, head: int = 0, common: float = 0.0) -> Tensor:
-            """A maximum at s + line."""
-            places = torch.arange(6) + line.long()
-            return 5.0 * torch.nn.functional.one_hot(places, 12).double()
-
-    network = untrained("ao", Following)
-    (peaks,) = attention.maxima(network).values()
-    assert peaks.y.tolist() == line.tolist()
-    assert list(peaks.x) == [1, 2, 3, 4, 5, 6]
-    lines = {"made": line.expand(3, -1), "flat": (line * 0).expand(3, -1)}
-    numbers = attention.followed(network, lines)
-    assert numbers[key("offset_spearman", line="made")] == pytest.approx(1)
-    assert numbers[key("offset_error", line="made")] == 0
-    assert numbers[key("offset_spearman", line="flat")] == 0
-    profile = attention.profile(network)
-    # Row by row the maximum is 1 and all else 0; offsets outside the sequence are NaN.
-    expected = torch.nn.functional.one_hot(line.long() + 5, 11).double()
-    expected[torch.arange(6)[:, None] + torch.arange(-5, 6) < 0] = torch.nan
-    assert torch.equal(profile.nan_to_num(-1), expected.nan_to_num(-1))
 
 
 def test_both_lines_of_the_corpus_agree_where_no_clause_turns() -> None:
@@ -246,7 +176,7 @@ def test_both_lines_of_the_corpus_agree_where_no_clause_turns() -> None:
     batch = fresh(trained("ao"), 200)
     left = TASK.input_words.id("left")
     batch = batch.rows(~(batch.inputs == left).any(1))
-    lines = attention.corpus_lines(TASK, batch)
+    lines = fig5.corpus_lines(TASK, batch)
     # The code's line ends before the end word.
     assert torch.equal((~lines["code"].isnan()).sum(1), batch.input_lengths - 1)
     gold = batch.gold.clamp(min=0)

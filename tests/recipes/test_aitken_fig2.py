@@ -15,6 +15,8 @@ import torch
 from torch import Tensor
 
 from attnscope.analysis.dictionary import context_readout, without_state_readout
+from attnscope.analysis.measures import components
+from attnscope.analysis.measures.numbers import Numbers
 from attnscope.analysis.network import Network, fresh
 from attnscope.analysis.temporal_attention import temporal_weights
 from attnscope.claims.decide import Verdict
@@ -25,9 +27,8 @@ from attnscope.errors import UsageError
 from attnscope.models.architectures import AO
 from attnscope.models.encoder_decoder import EncoderDecoder, EncoderDecoderSpec
 from attnscope.models.trace import Trace, attend
-from attnscope.recipes.aitken import components, fig2
+from attnscope.recipes.aitken import fig2
 from attnscope.recipes.aitken.units import KINDS, ArchitectureName, Group, unit
-from attnscope.recipes.kit.sheet import Numbers
 from attnscope.running.run import run
 from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
@@ -426,22 +427,6 @@ def word_accuracy_of(network: Network) -> float:
         strict=True,
     )
     return float(torch.cat(right)[torch.cat(real)].double().mean())
-
-
-def test_the_whole_path_of_a_network_without_attention_is_the_encoders_then_the_decoders() -> None:
-    network = Network.of(untrained("ved"), 60)
-    encoder, decoder = (path.numpy() for path in network.paths.values())
-    path = [*encoder, *decoder]
-    adjacent = 0
-    for here, point in enumerate(path):
-        others = [there for there in range(len(path)) if there != here]
-        nearest = min(others, key=lambda there: float(((path[there] - point) ** 2).sum()))
-        adjacent += abs(nearest - here) == 1
-    found = fig2.numbers(network)
-    assert value(found, "adjacent_steps") == pytest.approx(adjacent / len(path))
-    to_first = [float(((point - decoder[0]) ** 2).sum()) for point in encoder]
-    last = len(encoder) - 1
-    assert value(found, "steps_from_last") == last - to_first.index(min(to_first))
 
 
 def test_what_is_closest_by_angle_need_not_be_closest_by_product() -> None:

@@ -13,6 +13,7 @@ import torch
 from attnscope.analysis import dictionary
 from attnscope.analysis.alignment_terms import TERM_NAMES
 from attnscope.analysis.dictionary import context_readout
+from attnscope.analysis.measures.numbers import number as key
 from attnscope.analysis.network import Network
 from attnscope.claims.decide import Verdict
 from attnscope.claims.pool import Decision, Pool
@@ -21,7 +22,7 @@ from attnscope.data.corpus_writer import write_corpus
 from attnscope.data.parallel_words import ParallelWords, open_words
 from attnscope.errors import UsageError
 from attnscope.models.encoder_decoder import EncoderDecoder
-from attnscope.recipes.aitken import attention, components, fig4, fig5
+from attnscope.recipes.aitken import fig4, fig5
 from attnscope.recipes.aitken.translation import (
     long_sentences,
     measure_text,
@@ -30,7 +31,6 @@ from attnscope.recipes.aitken.translation import (
 )
 from attnscope.recipes.aitken.units import ArchitectureName, Group
 from attnscope.recipes.kit.lab import Lab
-from attnscope.recipes.kit.sheet import number as key
 from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
 from attnscope.runs.spec import read_settings
@@ -173,45 +173,6 @@ def test_nine_shares_sum_to_one_and_gaps_are_taken_of_them(model: ArchitectureNa
         assert gap == pytest.approx(float(at[0, step - 1] - at[1:, step - 1].max()))
     expected = float(at[0, 7:].mean() - at[0, :3].mean())
     assert found[key("late_difference", form="raw")] == pytest.approx(expected)
-
-
-def test_offsets_of_a_known_attention() -> None:
-    """Six steps: on the diagonal at first, two behind and spread over three places at last."""
-    weights = torch.eye(6, dtype=torch.float64)
-    weights[4:] = 0
-    weights[4, 1:4] = torch.tensor([0.25, 0.5, 0.25], dtype=torch.float64)
-    weights[5, 2:5] = weights[4, 1:4]
-    # A step past the last input position cannot be on the diagonal.
-    beyond = torch.eye(6, dtype=torch.float64)[[0]]
-
-    class Known(Network):
-        def temporal_attention(self, head: int = 0) -> torch.Tensor:
-            """Return the attention above."""
-            return torch.cat([weights, beyond])
-
-    one = network("aed")
-    lines = attention.by_step(Known(one.model, one.source, one.sequences))
-    assert lines[key("peak_offset")].y.tolist() == [0, 0, 0, 0, -2, -2]
-    found = attention.changes(lines)
-    assert found[key("offset_change", of="maximum")] == -2
-    assert found[key("offset_change", of="mean")] == pytest.approx(-2)
-    assert found[key("width_change")] == pytest.approx(0.5**0.5)
-    assert found[key("diagonal_change")] == pytest.approx(1)
-
-
-def test_a_word_that_always_stands_in_one_place_has_no_say_in_the_variance(tmp_path: Path) -> None:
-    rows = [
-        (f"first {'pad ' * (n % 3)}walk {'pad ' * (n % 4)}n{n}", f"one {'x ' * (n % 3)}two")
-        for n in range(240)
-    ]
-    folder = write_corpus(tmp_path / "mine", rows, languages=("a", "b"), validation=0.5)
-    source = open_words(folder, types=4)
-    still = untrained("ao", source, room=6)
-    found = components.variance_drop(still) | components.variance_words(still)
-    # "pad" and "walk"; "first" does not move, and the rest is rare.
-    assert found[key("variance_words")] == 2
-    # Without recurrence a word's state is a function of its place: only μ varies within a place.
-    assert 0 < found[key("variance_drop")] <= 1
 
 
 def dictionary_of(one: Network, settings: fig4.Config) -> tuple[dict[Any, Any], Matrix]:

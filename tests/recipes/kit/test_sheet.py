@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 
 from attnscope.analysis.intervals import Interval
+from attnscope.analysis.measures.numbers import number
 from attnscope.claims.published import published
-from attnscope.recipes.kit.sheet import Sheet, number, point
+from attnscope.recipes.kit.sheet import Sheet, point
 
 
 def test_a_row_carries_what_the_sheet_knows():

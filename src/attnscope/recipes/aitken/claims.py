@@ -13,6 +13,7 @@ from typing import Any
 
 from attnscope.analysis.alignment_terms import MU_MU
 from attnscope.analysis.intervals import prediction_interval
+from attnscope.analysis.measures.terms import THREE
 from attnscope.claims.decide import Verdict, above, below, exactly, verdict
 from attnscope.claims.pool import Pool, interval_of
 from attnscope.claims.readings import Readings, at_setting
@@ -29,7 +30,6 @@ from attnscope.claims.table import (
     several,
     together,
 )
-from attnscope.recipes.aitken.terms import THREE
 from attnscope.recipes.aitken.units import MODELS, SOLVED, STAND_IN, TRANSLATION
 
 ONE_TO_ONE, ESCAN = "one-to-one-3", "escan"

@@ -19,6 +19,8 @@ import torch
 from pydantic import BeforeValidator, Field, field_validator
 
 from attnscope.analysis import dictionary
+from attnscope.analysis.measures import attention, components, pictures, terms
+from attnscope.analysis.measures.numbers import Numbers, number
 from attnscope.analysis.network import Network
 from attnscope.analysis.temporal_attention import attention_of_terms, mean_attention
 from attnscope.claims.published import published_value
@@ -28,14 +30,13 @@ from attnscope.errors import suggestion
 from attnscope.figures.charts import Axis, beside
 from attnscope.figures.component_planes import path_panel, plane_panel
 from attnscope.figures.palette import WORDS
-from attnscope.recipes.aitken import attention, components, pictures, terms
-from attnscope.recipes.aitken.pictures import matrix_panel
-from attnscope.recipes.aitken.section_claims import SECTION_3
+from attnscope.recipes.aitken.panels import matrix_panel
+from attnscope.recipes.aitken.section_claims import SECTION_3, SORTING_TERM
 from attnscope.recipes.aitken.units import KINDS, ArchitectureName, Group, TaskConfig
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import dots
 from attnscope.recipes.kit.settings import several
-from attnscope.recipes.kit.sheet import Numbers, Sheet, number
+from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
@@ -173,7 +174,7 @@ def numbers(network: Network) -> Numbers:
         | of_attention(network)
         | of_readout(network)
         | terms.nine(network, shares)
-        | terms.sorting_lead(network, shares)
+        | terms.lead(network, shares, SORTING_TERM)
     )
 
 

@@ -14,19 +14,21 @@ import torch
 
 from attnscope.analysis.alignment_terms import CROSS
 from attnscope.analysis.intervals import independent_difference_interval
+from attnscope.analysis.measures import components, pictures
+from attnscope.analysis.measures.numbers import number
 from attnscope.analysis.network import Network
 from attnscope.claims.decide import Verdict, by_value, much_greater, reaches, share_of, verdict
 from attnscope.claims.table import Cell, Finding, Part
 from attnscope.figures.charts import Axis, Guide, Panel, beside, points
 from attnscope.figures.component_planes import path_panel, plane_panel
 from attnscope.figures.palette import ARCHITECTURES
-from attnscope.recipes.aitken import components, pictures, subphrases
+from attnscope.recipes.aitken import subphrases
 from attnscope.recipes.aitken.claims import AED, DELTA_SMALL, by_setting, on_escan
-from attnscope.recipes.aitken.pictures import matrix_panel, name_of
+from attnscope.recipes.aitken.panels import matrix_panel, name_of
 from attnscope.recipes.aitken.units import ESCAN_QUICK, REACHED, SOLVED, EscanConfig, Group, train
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import dots
-from attnscope.recipes.kit.sheet import Sheet, number
+from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result

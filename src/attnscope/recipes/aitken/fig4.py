@@ -16,6 +16,8 @@ import torch
 from attnscope.analysis import dictionary
 from attnscope.analysis.alignment_terms import CROSS, MU_MU, TERM_NAMES
 from attnscope.analysis.intervals import Interval, sentence_ratio_interval
+from attnscope.analysis.measures import components, pictures
+from attnscope.analysis.measures.numbers import Numbers, number
 from attnscope.analysis.network import Network, without_gradients
 from attnscope.claims.decide import above, below
 from attnscope.claims.symbols import product_in_figures
@@ -26,16 +28,16 @@ from attnscope.figures.charts import Axis, Panel, beside
 from attnscope.figures.component_planes import path_panel
 from attnscope.figures.palette import ARCHITECTURES
 from attnscope.models.trace import Trace
-from attnscope.recipes.aitken import components, pictures
 from attnscope.recipes.aitken.claims import AED, DICTIONARY, HALF, on_text
-from attnscope.recipes.aitken.pictures import (
+from attnscope.recipes.aitken.panels import (
     NAMES,
     matrix_panel,
     name_of,
     readout_panel,
 )
-from attnscope.recipes.aitken.terms import EARLY, LATE
 from attnscope.recipes.aitken.translation import (
+    EARLY,
+    LATE,
     TranslationConfig,
     measure_text,
     network_of,
@@ -45,7 +47,7 @@ from attnscope.recipes.aitken.translation import (
 from attnscope.recipes.aitken.units import MODELS, TRANSLATION, Group
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import band, dots
-from attnscope.recipes.kit.sheet import Numbers, Sheet, number, rng
+from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.pictures import Curve, Matrix, Plane
 from attnscope.runs.result import Measurement, Result

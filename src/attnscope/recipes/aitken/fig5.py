@@ -11,21 +11,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import torch
+from jaxtyping import Float
 from pydantic import Field
+from torch import Tensor
 
 from attnscope.analysis import dictionary
 from attnscope.analysis.alignment_terms import MU_MU
 from attnscope.analysis.intervals import sentence_interval
+from attnscope.analysis.measures import attention, components, terms
+from attnscope.analysis.measures.numbers import Line, Lines, Number, Numbers, number
+from attnscope.analysis.measures.terms import THREE
 from attnscope.analysis.network import Network
 from attnscope.analysis.rank_correlation import grouped_spearman
+from attnscope.analysis.state_measures import gold_offset, marker_offset
+from attnscope.data.batch import Batch, prefix_mask
 from attnscope.data.escan import ExtendedScan
 from attnscope.data.sequence_tasks import OneToOne
 from attnscope.data.source import Source
-from attnscope.recipes.aitken import attention, components, terms
 from attnscope.recipes.aitken.claims import ALL_TASKS
-from attnscope.recipes.aitken.fig5_panels import draw
+from attnscope.recipes.aitken.fig5_panels import SHADES, draw
 from attnscope.recipes.aitken.section_claims import SECTION_4_1
-from attnscope.recipes.aitken.terms import THREE
 from attnscope.recipes.aitken.translation import (
     TranslationConfig,
     measure_text,
@@ -45,7 +50,7 @@ from attnscope.recipes.aitken.units import (
     with_printed,
 )
 from attnscope.recipes.kit.lab import Lab
-from attnscope.recipes.kit.sheet import Number, Numbers, Sheet, number, rng
+from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.runs.pictures import Curve, Matrix
 from attnscope.runs.result import Measurement
 
@@ -56,6 +61,7 @@ Records = list[Measurement | Matrix | Curve]
 # AED on eSCAN; AO without gates is on one-to-one (figure 2).
 ESCAN_KINDS = ("lstm", "ugrnn", "learned")
 SILENT = ("and", "twice")
+PROFILE = range(-5, 6)  # offsets of Fig. 5b
 # Groups of networks below which a rank correlation says nothing.
 _PAIRS = 3
 
@@ -139,7 +145,7 @@ def measure(config: Config, lab: Lab) -> Records:
             | terms.temporal_lead(network, share)
             for network, share in both
         ]
-        rows += trained.sheet.curves([terms.shades_by_step(share) for share in shares])
+        rows += trained.sheet.curves([shades_by_step(share) for share in shares])
         if trained.group.usual:
             more = [_more(network) for network in trained.networks]
             found = [one | other for one, other in zip(found, more, strict=True)]
@@ -165,7 +171,7 @@ def _more(network: Network) -> Numbers:
     """Return what is asked of the paper's kind of network; of others the terms are enough."""
     found = attention.similarity(network) | components.variance_drop(network)
     if isinstance(network.source, ExtendedScan):
-        lines = attention.corpus_lines(network.source, network.sequences)
+        lines = corpus_lines(network.source, network.sequences)
         return found | verbs(network) | attention.followed(network, lines)
     return found
 
@@ -183,6 +189,22 @@ def verbs(network: Network) -> Numbers:
     }
 
 
+def corpus_lines(task: ExtendedScan, batch: Batch) -> dict[str, Float[Tensor, "batch step"]]:
+    """Return the offsets of sequences: as the authors' code has them, and exactly."""
+    words = task.input_words
+    inside = prefix_mask(batch.input_lengths - 1, batch.inputs.shape[1])
+    code = marker_offset(batch.inputs, inside, silent=words.id("and"), late=words.id("left"))
+    return {"code": code, "exact": gold_offset(batch)}
+
+
+def shades_by_step(shares: terms.Shares) -> Lines:
+    """Return the raw shares of the three shades at each step."""
+    steps, found = terms.at_steps(shares["raw"]), {}
+    for shade, places in SHADES.items():
+        found[number("term_share_at", shade=shade)] = Line.of_steps(steps[list(places)].sum(0))
+    return found
+
+
 def _pictures(trained: Trained) -> Iterator[Matrix | Curve]:
     task, networks = trained.group.task, trained.networks
     if isinstance(task, ExtendedScan):
@@ -198,8 +220,8 @@ def _pictures(trained: Trained) -> Iterator[Matrix | Curve]:
 def _profile(sheet: Sheet, networks: Sequence[Network]) -> list[Matrix]:
     return sheet.mean_matrix(
         "temporal_profile",
-        [attention.profile(network) for network in networks],
-        columns=list(attention.PROFILE),
+        [attention.profile(network, PROFILE) for network in networks],
+        columns=list(PROFILE),
         row_axis="step",
         column_axis="offset",
     )
@@ -209,7 +231,7 @@ def corpus_offsets(network: Network) -> list[Curve]:
     """Return the offsets that the corpus has at each step, which the maxima should follow."""
     task, found, stream = network.source, [], rng()
     assert isinstance(task, ExtendedScan)
-    for name, line in attention.corpus_lines(task, network.sequences).items():
+    for name, line in corpus_lines(task, network.sequences).items():
         means = {
             step: sentence_interval(values, rng=stream)
             for step, values in enumerate(line.numpy().T, 1)

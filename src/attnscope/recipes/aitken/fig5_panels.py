@@ -8,26 +8,27 @@ from typing import Any
 import altair as alt
 
 from attnscope.analysis.alignment_terms import MU_MU
+from attnscope.analysis.measures.terms import THREE
 from attnscope.claims.symbols import product_in_figures
 from attnscope.figures.charts import Axis, Guide, Panel, beside, points
 from attnscope.figures.palette import ARCHITECTURES, NEUTRAL
 from attnscope.figures.panel import data
 from attnscope.recipes.aitken.claims import ESCAN, ONE_TO_ONE, USUAL, kind_of
-from attnscope.recipes.aitken.pictures import (
+from attnscope.recipes.aitken.panels import (
     NAMES,
     dataset_name,
     matrix_panel,
     name_of,
     readout_panel,
 )
-from attnscope.recipes.aitken.terms import SHADES, THREE
 from attnscope.recipes.kit.lab import Logged
 from attnscope.recipes.kit.plots import band, datasets, dots, ends
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.pictures import Matrix
 from attnscope.runs.result import Measurement, Result
 
-# Dark, medium and light, as in the paper.
+# Places of the nine terms in the three shades of Fig. 5a: dark, medium and light.
+SHADES = {MU_MU: (0,), "muD.chiE+muD.deltahE": (1, 2), "the other six": tuple(range(3, 9))}
 _SHADES = dict(zip(map(product_in_figures, SHADES), ("#201681", "#8F90CF", "#CBCCEA"), strict=True))
 # In the paper's order, then those that it does not show here.
 _TASKS = ("one-to-one", "eSCAN", "English–French", "reversed", "sorting")

@@ -13,7 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from attnscope.analysis.decomposition import states_of
+from attnscope.analysis.measures import attention, pictures
+from attnscope.analysis.measures.numbers import Lines, Numbers, number
+from attnscope.analysis.measures.pictures import Cloud
 from attnscope.analysis.network import Network
 from attnscope.claims.decide import above, below, reaches
 from attnscope.claims.symbols import product_in_figures
@@ -22,13 +27,12 @@ from attnscope.data.escan import VERBS
 from attnscope.figures.charts import Axis, Panel, beside
 from attnscope.figures.component_planes import plane_panel
 from attnscope.figures.palette import NEUTRAL, SCORES, WORDS
-from attnscope.recipes.aitken import attention, pictures, subphrases
+from attnscope.recipes.aitken import subphrases
 from attnscope.recipes.aitken.claims import AED, AO, HALF, MOST, by_setting, on_escan
-from attnscope.recipes.aitken.pictures import NAMES, Cloud, name_of
+from attnscope.recipes.aitken.panels import NAMES, name_of
 from attnscope.recipes.aitken.units import ESCAN_QUICK, EscanConfig, train
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import band, dots
-from attnscope.recipes.kit.sheet import Numbers
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.pictures import Curve, Plane
 from attnscope.runs.result import Measurement, Result
@@ -51,7 +55,7 @@ def measure(config: EscanConfig, lab: Lab) -> list[Measurement | Plane | Curve]:
         alignments = [subphrases.alignment_at_twice(network) for network in networks]
         rows += trained.accuracy_rows(config.accepted)
         rows += sheet.over_seeds([numbers(network) for network in networks])
-        rows += sheet.over_seeds([attention.slope_of_left(lines) for lines in products])
+        rows += sheet.over_seeds([slope_of_left(lines) for lines in products])
         rows += sheet.curves(products)
         rows += sheet.curves(alignments)
         for network in networks[:1]:
@@ -63,6 +67,12 @@ def measure(config: EscanConfig, lab: Lab) -> list[Measurement | Plane | Curve]:
 def numbers(network: Network) -> Numbers:
     """Return whether 'twice' knows its verb, what it attends to, and which μ·μ is second."""
     return subphrases.context(network) | subphrases.before_twice(network) | attention.ranks(network)
+
+
+def slope_of_left(products: Lines) -> Numbers:
+    """Return how the product of 'left' grows with the offset."""
+    _, x, y = products[number("offset_product", word="left")]
+    return {number("left_slope"): float(np.polyfit(np.array(x, float), y.numpy(), 1)[0])}
 
 
 def context(network: Network) -> Iterator[Cloud]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from attnscope.analysis.alignment_terms import MU_MU
 from attnscope.analysis.intervals import Interval, interval_difference
+from attnscope.analysis.measures.terms import THREE
 from attnscope.claims.decide import (
     Verdict,
     above,
@@ -64,11 +65,11 @@ from attnscope.recipes.aitken.claims import (
     unsolved,
     usual,
 )
-from attnscope.recipes.aitken.terms import SORTING_TERM, THREE
 from attnscope.recipes.aitken.units import MODELS
 from attnscope.runs.result import Measurement
 
 FIVE_WORDS, REVERSED, VARYING = "one-to-one-5", "reversed-3", "reversed-3-varying"
+SORTING_TERM = "deltahD.chiE"  # the largest one in sorting, Fig. 2h
 _SIDES = ("encoder", "decoder")
 _ALIGNED = "steps with their cosine largest at s = t"
 _DECODER = "decoder ‖χ + Δh‖ / ‖μ‖"

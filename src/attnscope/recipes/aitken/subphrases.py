@@ -20,6 +20,7 @@ from attnscope.analysis.alignment_terms import (
 )
 from attnscope.analysis.components import by_offset
 from attnscope.analysis.decomposition import states_of
+from attnscope.analysis.measures.numbers import Line, Lines, Numbers, number
 from attnscope.analysis.network import Network
 from attnscope.analysis.state_measures import (
     Occurrences,
@@ -32,7 +33,6 @@ from attnscope.data.batch import Batch
 from attnscope.data.equal_lengths import equal_length_batch, twice_steps
 from attnscope.data.escan import VERBS, ExtendedScan
 from attnscope.models.trace import Trace
-from attnscope.recipes.kit.sheet import Line, Lines, Numbers, number
 
 # A silhouette's time grows with the square of the number of occurrences.
 _OCCURRENCES = 1000

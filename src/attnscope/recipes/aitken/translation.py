@@ -14,6 +14,8 @@ from jaxtyping import Int
 from pydantic import BeforeValidator, Field
 from torch import Tensor
 
+from attnscope.analysis.measures import attention, components, terms
+from attnscope.analysis.measures.numbers import Lines, Numbers, number
 from attnscope.analysis.network import Network, analysed
 from attnscope.data.batch import Batch, Example
 from attnscope.data.corpus import Corpus
@@ -22,7 +24,6 @@ from attnscope.data.tokens import SPECIALS
 from attnscope.errors import UsageError
 from attnscope.models.architectures import AED, AOWithRoom, Architecture
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
-from attnscope.recipes.aitken import attention, components, terms
 from attnscope.recipes.aitken.units import (
     MODELS,
     STAND_IN,
@@ -33,13 +34,15 @@ from attnscope.recipes.aitken.units import (
 )
 from attnscope.recipes.kit.lab import Lab
 from attnscope.recipes.kit.settings import RecipeSettings, corpus_label
-from attnscope.recipes.kit.sheet import Lines, Numbers, Sheet, number
+from attnscope.recipes.kit.sheet import Sheet
 from attnscope.runs.pictures import Curve
 from attnscope.runs.result import Measurement
 from attnscope.training.optimizer import Adam
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import Training, Unit, every
 
+# Decoder steps s, from 1 on, that the claims call early and late.
+EARLY, LATE = 3, 8
 _SHOWN = 11  # tokens of the figure's example, the end among them
 _EVALUATED = 2000  # steps from one evaluation to the next
 
@@ -217,7 +220,7 @@ def measure_text(network: Network, shortest: int) -> tuple[Numbers, Lines]:
         terms.nine(network, shares)
         | terms.three(network, shares)
         | terms.largest(network, shares)
-        | terms.early_and_late(network, shares)
+        | terms.early_and_late(network, shares, EARLY, LATE)
         | attention.changes(by_step)
         | components.variance_drop(network)
         | components.variance_words(network)

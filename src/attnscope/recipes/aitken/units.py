@@ -16,6 +16,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from attnscope.analysis.measures.numbers import Number
 from attnscope.analysis.network import Network
 from attnscope.claims.published import published_value
 from attnscope.data.escan import ExtendedScan
@@ -34,7 +35,7 @@ from attnscope.models.cells import CellName
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
 from attnscope.recipes.kit.lab import Lab
 from attnscope.recipes.kit.settings import RecipeSettings
-from attnscope.recipes.kit.sheet import Number, Sheet
+from attnscope.recipes.kit.sheet import Sheet
 from attnscope.runs.result import Measurement
 from attnscope.scores.attention import Attention
 from attnscope.training.objective import Likelihood

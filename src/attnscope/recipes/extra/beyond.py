@@ -17,6 +17,8 @@ from pydantic import Field
 from attnscope.analysis.alignment_terms import MU_MU, TERM_NAMES
 from attnscope.analysis.dictionary import pairs_of, raised_most, share_right, word_effects
 from attnscope.analysis.headed_network import HeadedNetwork
+from attnscope.analysis.measures import attention, components, pictures, terms
+from attnscope.analysis.measures.numbers import Numbers, number
 from attnscope.analysis.rank_correlation import grouped_spearman
 from attnscope.claims.symbols import product_in_figures
 from attnscope.claims.verdicts import Predicate
@@ -29,13 +31,12 @@ from attnscope.figures.component_planes import path_panel
 from attnscope.models.base import ModelSpec
 from attnscope.models.seq2seq import TRANSLATOR
 from attnscope.models.transformer import TransformerSpec
-from attnscope.recipes.aitken import attention, components, pictures, terms
-from attnscope.recipes.aitken.pictures import dataset_name
+from attnscope.recipes.aitken.panels import dataset_name
 from attnscope.recipes.aitken.units import EscanConfig
 from attnscope.recipes.extra.beyond_findings import ALL_HEADS, average_attention, carried_over
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import datasets, dots
-from attnscope.recipes.kit.sheet import Numbers, Sheet, number, rng
+from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.pictures import Plane
 from attnscope.runs.result import Measurement, Result

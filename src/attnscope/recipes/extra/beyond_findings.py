@@ -12,11 +12,11 @@ from math import nan
 from typing import Any
 
 from attnscope.analysis.intervals import Interval
+from attnscope.analysis.measures.terms import THREE
 from attnscope.claims.decide import Verdict, above, all_of, below, exactly, reaches, stays_within
 from attnscope.claims.pool import interval_of
 from attnscope.claims.table import Rule
 from attnscope.recipes.aitken.claims import AGREES, NEGLIGIBLE, THREE_ENOUGH
-from attnscope.recipes.aitken.terms import THREE
 from attnscope.runs.result import Measurement, measured, select
 
 Axes = Mapping[str, str | int | float]

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,42 +18,13 @@ from torch import Tensor
 
 from attnscope.analysis.intervals import Interval, crossed_interval, mean_interval, rate_interval
 from attnscope.analysis.learning import learned, learned_at
+from attnscope.analysis.measures.numbers import Lines, Number
 from attnscope.claims.published import PublishedRow, published_row
 from attnscope.runs.pictures import Curve, Matrix, Plane, Point, Values
 from attnscope.runs.result import Measurement, measured
 from attnscope.training.trained_unit import TrainedUnit
 
 Axes = Mapping[str, Any]
-
-
-class Number(NamedTuple):
-    """The name and axes of a number, under which the other seeds have it too."""
-
-    name: str
-    axes: tuple[tuple[str, str | int | float], ...] = ()
-
-
-def number(name: str, **axes: str | int | float) -> Number:
-    """Return the key of a number."""
-    return Number(name, tuple(axes.items()))
-
-
-class Line(NamedTuple):
-    """Numbers of one seed along an axis."""
-
-    axis: str
-    x: Sequence[int]
-    y: Tensor
-
-    @classmethod
-    def of_steps(cls, values: Tensor) -> Line:
-        """Return numbers of decoder steps, counted from 1."""
-        return cls("step", range(1, len(values) + 1), values)
-
-
-Numbers = dict[Number, float]
-Lines = dict[Number, Line]
-"""Numbers, and lines, of one seed."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from pydantic import Field
 from torch import Tensor
 
 from attnscope.analysis.intervals import Interval, crossed_interval
+from attnscope.analysis.measures.numbers import Number, number
 from attnscope.claims.decide import all_of, any_of, verdict
 from attnscope.claims.pool import interval_of
 from attnscope.claims.readings import Readings
@@ -34,7 +35,7 @@ from attnscope.models.intervention import Uniform
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import band
 from attnscope.recipes.kit.settings import RecipeSettings
-from attnscope.recipes.kit.sheet import Number, number, rng
+from attnscope.recipes.kit.sheet import rng
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.result import Curve, Result
 from attnscope.scores.lexical_probe import LexicalProbe

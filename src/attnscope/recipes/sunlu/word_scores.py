@@ -15,12 +15,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from attnscope.analysis.measures.numbers import Number, number
 from attnscope.analysis.separation import auc_interval, standardised_gap
 from attnscope.data.corpus import Corpus, training_batches
 from attnscope.data.randomness import generator
 from attnscope.data.token_groups import NEGATIVE, NEUTRAL, POSITIVE, Grouped, corpus_counts
 from attnscope.errors import MissingCapability
-from attnscope.recipes.kit.sheet import Number, Sheet, number
+from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.sunlu.units import Variant
 from attnscope.runs.result import Measurement, Plane, Point
 from attnscope.scores.polarity import WordTypeScores, mean_scores, scores_alone

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -22,6 +21,7 @@ from attnscope.analysis.components import (
     peak_offset,
     rows_scaled,
 )
+from attnscope.analysis.measures.numbers import Line, Lines, Number, Numbers, number
 from attnscope.analysis.network import COMMON, Network, reached, sides, site_of
 from attnscope.analysis.rank_correlation import rank_correlation
 from attnscope.analysis.state_measures import (
@@ -29,17 +29,9 @@ from attnscope.analysis.state_measures import (
     OffsetProducts,
     attention_cells,
     attention_overlap,
-    gold_offset,
-    marker_offset,
 )
 from attnscope.analysis.streaming import Measure, cell_means, mean_of
 from attnscope.analysis.temporal_attention import Weights, at_gold, near_gold, temporal_weights
-from attnscope.data.batch import Batch, prefix_mask
-from attnscope.data.escan import ExtendedScan
-from attnscope.recipes.kit.sheet import Line, Lines, Number, Numbers, number
-
-# Offsets of Fig. 5b.
-PROFILE = range(-5, 6)
 
 Steps = Float[Tensor, " step"]
 
@@ -115,17 +107,9 @@ def _peaks(network: Network) -> Steps:
     return peak_offset(network.temporal_attention()).double()
 
 
-def profile(network: Network) -> Float[Tensor, "step offset"]:
+def profile(network: Network, offsets: range) -> Float[Tensor, "step offset"]:
     """Return softmax(μ·μ) by offset, each row scaled to 0 to 1; NaN outside (Fig. 5b)."""
-    return by_offset(rows_scaled(network.temporal_attention()), PROFILE)
-
-
-def corpus_lines(task: ExtendedScan, batch: Batch) -> dict[str, Float[Tensor, "batch step"]]:
-    """Return the offsets of sequences: as the authors' code has them, and exactly."""
-    words = task.input_words
-    inside = prefix_mask(batch.input_lengths - 1, batch.inputs.shape[1])
-    code = marker_offset(batch.inputs, inside, silent=words.id("and"), late=words.id("left"))
-    return {"code": code, "exact": gold_offset(batch)}
+    return by_offset(rows_scaled(network.temporal_attention()), offsets)
 
 
 def followed(network: Network, lines: Mapping[str, Float[Tensor, "batch step"]]) -> Numbers:
@@ -196,9 +180,3 @@ def word_products(network: Network) -> Lines:
         products.update(CROSS(trace).encoder, trace.batch.target_mask)
     lines = zip(network.words, products.mean, strict=False)
     return {number("offset_product", word=word): Line("offset", OFFSETS, y) for word, y in lines}
-
-
-def slope_of_left(products: Lines) -> Numbers:
-    """Return how the product of 'left', one of `word_products`, grows with the offset."""
-    _, x, y = products[number("offset_product", word="left")]
-    return {number("left_slope"): float(np.polyfit(np.array(x, float), y.numpy(), 1)[0])}

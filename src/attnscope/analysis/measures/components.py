@@ -16,6 +16,7 @@ from attnscope.analysis.components import (
     simplex_cosines,
 )
 from attnscope.analysis.decomposition import Components, Parts, Side, states_of
+from attnscope.analysis.measures.numbers import Number, Numbers, number
 from attnscope.analysis.network import SIDES, Network
 from attnscope.analysis.state_measures import (
     WordVariance,
@@ -27,7 +28,6 @@ from attnscope.analysis.state_measures import (
 from attnscope.analysis.streaming import Measure, Ratio
 from attnscope.data.tokens import SPECIALS
 from attnscope.models.trace import Trace
-from attnscope.recipes.kit.sheet import Number, Numbers, number
 
 Words = Int[Tensor, " word"]
 OfParts = Callable[[Parts], Ratio]

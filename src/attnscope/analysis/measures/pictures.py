@@ -1,7 +1,8 @@
-"""Pictures of one of aitken's networks, how they are drawn, and names as the paper has them.
+"""Pictures of a network: matrices, and its components in a plane (aitken Fig. 2–4, 6a).
 
 Coordinates are principal components, rounded for the file. Points of a plane are grouped by what
 they are (``component``, ``readout``, ``state``), and labelled by their word.
+`attnscope.figures.component_planes` draws them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import altair as alt
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -18,27 +18,10 @@ from attnscope.analysis.components import PrincipalAxes, principal_axes
 from attnscope.analysis.decomposition import states_of
 from attnscope.analysis.dictionary import context_readout
 from attnscope.analysis.network import Network
-from attnscope.recipes.aitken.units import TRANSLATION
-from attnscope.recipes.kit import plots
-from attnscope.recipes.kit.sheet import Axes, Sheet
 from attnscope.runs.pictures import Matrix, Plane, Point
-from attnscope.runs.result import Measurement
 
-NAMES = {"aed": "AED", "ao": "AO"}
+Axes = Mapping[str, Any]
 _DIGITS = 4
-_DATASETS = {"one-to-one-3": "one-to-one", "escan": "eSCAN"}
-
-
-def name_of(record: Measurement | Matrix | Plane) -> str:
-    """Return the name of a record's architecture."""
-    return NAMES[str(record.axes["model"])]
-
-
-def dataset_name(dataset: str) -> str:
-    """Return a data set's name as the paper has it."""
-    if dataset.endswith(TRANSLATION):
-        return "English–French"
-    return _DATASETS.get(dataset, dataset)
 
 
 def matrix(
@@ -50,8 +33,10 @@ def matrix(
     inputs: Sequence[str] | None = None,
 ) -> Matrix:
     """Return a matrix of one network's attention; positions without words are numbered."""
-    labels: dict[str, Any] = {"rows": outputs, "columns": inputs, "digits": _DIGITS}
-    return _sheet(network, axes).matrix(name, values.tolist(), n=network.samples, **labels)
+    known = _about(network, axes)
+    return Matrix.of(
+        name, values=values.tolist(), rows=outputs, columns=inputs, digits=_DIGITS, **known
+    )
 
 
 def path(network: Network, axes: Axes, paths: Mapping[str, Float[Tensor, "step state"]]) -> Plane:
@@ -157,35 +142,11 @@ def _projected(plane: PrincipalAxes, cloud: Cloud) -> list[Point]:
 def _plane(
     name: str, network: Network, axes: Axes, points: Sequence[Point], *, joined: bool = False
 ) -> Plane:
-    sheet = _sheet(network, axes)
-    return sheet.plane(name, points, x="PC 1", y="PC 2", joined=joined, n=network.samples)
+    known = _about(network, axes)
+    return Plane(name=name, x="PC 1", y="PC 2", points=tuple(points), joined=joined, **known)
 
 
-def _sheet(network: Network, axes: Axes) -> Sheet:
-    return Sheet(network.source.dataset, seeds=(network.seed,), axes=axes)
-
-
-def matrix_panel(
-    picture: Matrix,
-    title: str,
-    *,
-    value_title: str = "attention",
-    domain: tuple[float, float] = (0.0, 1.0),
-    **options: Any,
-) -> alt.LayerChart:
-    """Draw a matrix with its labels, by default one of weights."""
-    return plots.matrix(picture, title=title, value_title=value_title, domain=domain, **options)
-
-
-def readout_panel(matrix: Matrix, title: str, **options: Any) -> alt.LayerChart:
-    """Draw the products of readouts with input components, the least one lightest."""
-    known = [value for line in matrix.values for value in line if value is not None]
-    return matrix_panel(
-        matrix,
-        title,
-        value_title="product",
-        x_title="input component",
-        y_title="readout",
-        domain=(min(known), max(known)),
-        **options,
-    )
+def _about(network: Network, axes: Axes) -> dict[str, Any]:
+    """Return the fields that all pictures of a network share."""
+    dataset, seeds = network.source.dataset, (network.seed,)
+    return {"dataset": dataset, "axes": dict(axes), "seeds": seeds, "n": network.samples}

@@ -10,16 +10,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from attnscope.analysis.alignment_terms import MU_MU, TERM_NAMES
+from attnscope.analysis.measures.numbers import Line, Lines, Numbers, number
 from attnscope.analysis.network import COMMON, Network
 from attnscope.analysis.term_shares import TermShares, compute_term_shares
-from attnscope.recipes.kit.sheet import Line, Lines, Numbers, number
 
 THREE = "+".join(TERM_NAMES[:3])
-SORTING_TERM = "deltahD.chiE"  # the largest one in sorting, Fig. 2h
-# The three shades of Fig. 5a.
-SHADES = {MU_MU: (0,), "muD.chiE+muD.deltahE": (1, 2), "the other six": tuple(range(3, 9))}
-# Decoder steps s, from 1 on, that the claims call early and late.
-EARLY, LATE = 3, 8
 
 Shares = Mapping[str, TermShares]
 """The shares of raw and of row-centred terms."""
@@ -50,7 +45,7 @@ def nine(network: Network, shares: Shares) -> Numbers:
 
 
 def three(network: Network, shares: Shares) -> Numbers:
-    """Return the mean share of the terms with μ^D together."""
+    """Return the mean share of the three terms with μ^D together."""
     return {
         number("term_share", **form, term=THREE, **head): sum(list(values.values())[:3])
         for form, head, values in _means(network, shares)
@@ -73,10 +68,10 @@ def temporal_lead(network: Network, shares: Shares) -> Numbers:
     }
 
 
-def sorting_lead(network: Network, shares: Shares) -> Numbers:
-    """Return the mean share of sorting's term less that of the largest other one."""
+def lead(network: Network, shares: Shares, term: str) -> Numbers:
+    """Return the mean share of a term less that of the largest other one."""
     return {
-        number("term_gap", **form, term=SORTING_TERM, **head): _lead(values, SORTING_TERM)
+        number("term_gap", **form, term=term, **head): _lead(values, term)
         for form, head, values in _means(network, shares)
     }
 
@@ -85,39 +80,32 @@ def _lead(values: Mapping[str, float], term: str) -> float:
     return values[term] - max(value for name, value in values.items() if name != term)
 
 
-def _at_steps(share: TermShares, head: int = 0) -> Float[Tensor, "9 step"]:
+def at_steps(share: TermShares, head: int = 0) -> Float[Tensor, "9 step"]:
     """Return the shares at each step that enough sequences reach; late ones are in the mean."""
     return share.per_step[head][:, share.counts >= COMMON * share.counts.max()]
 
 
 def by_step(shares: Shares) -> Lines:
     """Return the nine raw shares at each step."""
-    lines = zip(TERM_NAMES, _at_steps(shares["raw"]), strict=True)
+    lines = zip(TERM_NAMES, at_steps(shares["raw"]), strict=True)
     return {number("term_share_at", term=name): Line.of_steps(line) for name, line in lines}
 
 
-def shades_by_step(shares: Shares) -> Lines:
-    """Return the raw shares of the three shades at each step."""
-    steps, found = _at_steps(shares["raw"]), {}
-    for shade, places in SHADES.items():
-        found[number("term_share_at", shade=shade)] = Line.of_steps(steps[list(places)].sum(0))
-    return found
+def early_and_late(network: Network, shares: Shares, early: int, late: int) -> Numbers:
+    """Return how μ^D·μ^E leads at early steps, and how its share falls; steps count from 1.
 
-
-def early_and_late(network: Network, shares: Shares) -> Numbers:
-    """Return how μ^D·μ^E leads early, and how its share falls.
-
-    ``early_gap`` is its share less that of the largest other term at one early step,
-    ``late_difference`` its mean share from the late step on less that of the early steps.
+    ``early_gap`` is its share less that of the largest other term at one of the steps up to
+    ``early``, ``late_difference`` its mean share from the step ``late`` on less that of the early
+    ones.
     """
     found: Numbers = {}
     for form, share in shares.items():
         for head, axes in network.heads.items():
-            temporal, *others = _at_steps(share, head)
+            temporal, *others = at_steps(share, head)
             gaps = (temporal - torch.stack(others).amax(0)).tolist()
-            for step in range(1, EARLY + 1):
+            for step in range(1, early + 1):
                 gap = gaps[step - 1] if step <= len(gaps) else math.nan
                 found[number("early_gap", form=form, step=step, **axes)] = gap
-            late = temporal[LATE - 1 :].mean() - temporal[:EARLY].mean()
-            found[number("late_difference", form=form, **axes)] = float(late)
+            change = temporal[late - 1 :].mean() - temporal[:early].mean()
+            found[number("late_difference", form=form, **axes)] = float(change)
     return found
