@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from attnscope.analysis.alignment import alignment_error, link_sets, links_of
-from attnscope.data import grammar
-from attnscope.data.folder import Aligned
+from attnscope.analysis.alignment import alignment_error, links_of
+from attnscope.analysis.gold_alignments import open_gold
 from attnscope.errors import UsageError
 from attnscope.recipes.extra import alignment as recipe
-from attnscope.recipes.extra.alignment import Gold
 from attnscope.recipes.kit.lab import Lab
 from attnscope.runs.result import Measurement, Result
 from attnscope.training.engine.workers import Workers
@@ -24,22 +22,6 @@ from attnscope.training.trained_unit import TrainedUnit
 from cases import for_each
 
 TINY = recipe.QUICK | {"translation_hidden": 8, "translation_steps": 3, "examples": 200}
-SENTENCES = (
-    ("das Haus ist klein", "the house is small"),
-    ("das Buch ist neu", "the book is new"),
-    ("ein Haus", "a house"),
-    ("ein Buch", "a book"),
-    ("das kleine Buch", "the small book"),
-)
-
-
-def pair(source: str, target: str, *links: tuple[int, int]) -> Aligned:
-    sure = frozenset(links)
-    return Aligned(source, tuple(source.split()), tuple(target.split()), sure, sure)
-
-
-def gold_of(*pairs: Aligned) -> Gold:
-    return Gold("made-up", "test", ("de", "en"), pairs)
 
 
 def measure(folder: Path, **settings: Any) -> list[Measurement]:
@@ -58,16 +40,6 @@ def write_gold(folder: Path, first: str = "de", second: str = "en") -> Path:
     return folder
 
 
-def write_parallel(folder: Path) -> Path:
-    folder.mkdir()
-    (folder / "meta.json").write_text(json.dumps({"langs": ["de", "en"]}))
-    for n, language in enumerate(("de", "en")):
-        text = "".join(f"{sentences[n]}\n" for sentences in SENTENCES)
-        for split in ("train", "val"):
-            (folder / f"{split}.{language}").write_text(text)
-    return folder
-
-
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("workspace")
@@ -78,27 +50,7 @@ def rows(workspace: Path) -> list[Measurement]:
     return measure(workspace)
 
 
-# Where the gold comes from.
-
-
-def test_gold_of_the_grammar_links_every_output_word_to_what_it_translates() -> None:
-    gold = recipe.open_gold("grammar-translation")
-    pairs = grammar.translation_corpus()["val"]
-    assert [p.source for p in gold.sentences] == [p.source for p in pairs]
-    sets = link_sets(gold.sure)
-    assert sets == [frozenset((s, t) for t, s in p.alignment) for p in pairs]
-    assert gold.sure.equal(gold.possible)
-
-
-def test_gold_is_read_in_the_direction_of_the_training_text(tmp_path: Path) -> None:
-    folder = str(write_gold(tmp_path / "mine"))
-    own = recipe.open_gold(folder)
-    turned = recipe.open_gold(folder, ("en", "de"))
-    assert (own.dataset, own.languages, turned.languages) == ("mine", ("de", "en"), ("en", "de"))
-    assert turned.sentences[1].source == ("oh", "yes")
-    assert turned.sure.equal(own.sure.mT)
-    assert turned.possible.equal(own.possible.mT)
-    assert recipe.open_gold(folder, ("en", "fr")).languages == ("de", "en")
+# Corpora.
 
 
 @for_each(
@@ -117,28 +69,6 @@ def test_a_corpus_of_the_wrong_kind_is_refused_in_one_sentence(
     assert "\n" not in str(error.value)
 
 
-# Training text.
-
-
-def test_gold_words_are_aligned_in_lower_case_and_without_their_links() -> None:
-    told, untold = (gold_of(pair("Das Haus", "The House", *links)) for links in ([(0, 0)], []))
-    assert told.lowered == untold.lowered == ([["das", "haus"]], [["the", "house"]])
-
-
-def test_training_text_of_a_folder_is_cut_and_lower_cased(tmp_path: Path) -> None:
-    folder = str(write_parallel(tmp_path / "parallel"))
-    sources, targets = recipe.training_text(recipe.Config(training=folder))
-    assert sources[0] == ["das", "haus", "ist", "klein"]
-    assert targets[-1] == ["the", "small", "book"]
-
-
-def test_training_text_of_the_grammar_has_no_boundaries() -> None:
-    sources, targets = recipe.training_text(recipe.Config(**TINY))
-    pairs = grammar.translation_corpus()["train"]
-    assert [tuple(words) for words in sources] == [p.source for p in pairs]
-    assert [tuple(words) for words in targets] == [p.target for p in pairs]
-
-
 # The translator.
 
 
@@ -147,7 +77,7 @@ def test_links_of_attention_are_its_highest_weights_among_the_words(
 ) -> None:
     (path,) = (workspace / "units").glob("grammar-translation-seq2seq-*")
     unit = TrainedUnit.read(path)
-    gold = recipe.open_gold("grammar-translation")
+    gold = open_gold("grammar-translation")
     found = recipe.model_links(gold, unit, unit.model, {"attention": recipe._RULES["attention"]})
     stored = unit.stored("attention")  # of the same sentences, read while training
     words_in = torch.arange(stored.batch.inputs.shape[1]) < stored.batch.input_lengths[:, None] - 1

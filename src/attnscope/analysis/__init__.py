@@ -36,6 +36,10 @@ if TYPE_CHECKING:
         compute_fragility as compute_fragility,
         fragility_intervals as fragility_intervals,
     )
+    from attnscope.analysis.gold_alignments import (
+        open_gold as open_gold,
+        training_words as training_words,
+    )
     from attnscope.analysis.ibm_alignment import ibm_links as ibm_links
     from attnscope.analysis.imitation import compare_with_base as compare_with_base
     from attnscope.analysis.information import (

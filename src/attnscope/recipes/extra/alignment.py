@@ -3,49 +3,39 @@
 Model 1 learns from the training text together with the gold sentences' own text, without their
 links, as is usual; a gold corpus in other languages than the training text has its own sentences
 alone. Attention α and probe β are those of snell's translator, trained on the same text and read
-on the gold pairs, teacher-forced, their pieces merged to words. Links can be had in Pharaoh's
-format::
-
-    from attnscope.analysis import ibm_links, to_pharaoh
-    from attnscope.recipes.extra.alignment import Config, open_gold, training_text
-
-    gold = open_gold("gold-en-fr", ("en", "fr"))
-    links = ibm_links(*gold.lowered, training_text(Config(training="tatoeba-en-fr")))
-    print(to_pharaoh(links["union"]))
+on the gold pairs, teacher-forced, their pieces merged to words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import torch
-from jaxtyping import Bool
 from pydantic import Field
-from torch import Tensor
 
 from attnscope.analysis.alignment import (
-    Link,
     alignment_error,
     alignment_precision,
     alignment_recall,
     diagonal_links,
-    link_tensor,
     links_of,
+)
+from attnscope.analysis.gold_alignments import (
+    GRAMMAR,
+    GoldAlignments,
+    Links,
+    Parallel,
+    open_gold,
+    training_words,
 )
 from attnscope.analysis.ibm_alignment import ibm_links
 from attnscope.claims.symbols import score_in_figures
 from attnscope.claims.verdicts import Predicate
-from attnscope.data import grammar
-from attnscope.data.contractions import SPELLINGS, cut
 from attnscope.data.corpus import Corpus
-from attnscope.data.folder import Aligned
-from attnscope.data.known import definition, locate
-from attnscope.data.text import ParallelText
-from attnscope.data.tokens import BOS, EOS, PAD
-from attnscope.data.word_pairs import Words, read_word_pairs
+from attnscope.data.known import definition
+from attnscope.data.word_pairs import read_word_pairs
 from attnscope.errors import UsageError
 from attnscope.figures.charts import Axis
 from attnscope.figures.palette import NEUTRAL, SCORES
@@ -54,12 +44,7 @@ from attnscope.recipes.kit.plots import dots, per_dataset
 from attnscope.recipes.kit.settings import Names, RecipeSettings, Several, corpus_label
 from attnscope.recipes.kit.sheet import Sheet, rng
 from attnscope.recipes.recipe import Charts
-from attnscope.recipes.snell.units import (
-    QUICK as TEXT_QUICK,
-    TextConfig,
-    open_corpus,
-    units_of,
-)
+from attnscope.recipes.snell.units import QUICK as TEXT_QUICK, TextConfig, open_corpus, units_of
 from attnscope.runs.result import Measurement, Result
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
@@ -69,12 +54,7 @@ from attnscope.training.evaluation import kept_scores, padded_score
 from attnscope.training.progress import Progress, counting
 from attnscope.training.trained_unit import TrainedUnit
 
-Links = Bool[Tensor, "batch out inp"]
-Parallel = tuple[Sequence[Words], Sequence[Words]]
-
 ALONE = "gold sentences alone"
-GRAMMAR = "grammar-translation"
-
 _IBM = "ibm_model1"
 # The mean log-probability of a word's pieces orders positions as the whole word's probability does.
 _RULES: dict[str, ScoreRule] = {
@@ -130,15 +110,8 @@ class Config(RecipeSettings):
     @property
     def text(self) -> TextConfig:
         """The settings of the translator's unit, the same as in snell's tables."""
-        return TextConfig(
-            corpus=(self.training,),
-            pieces=self.pieces,
-            translation_hidden=self.translation_hidden,
-            translation_steps=self.translation_steps,
-            translation_batch=self.translation_batch,
-            examples=self.examples,
-            max_length=self.max_length,
-        )
+        shared = {name: value for name, value in self if name in TextConfig.model_fields}
+        return TextConfig(corpus=(self.training,), **shared)
 
 
 QUICK = {
@@ -148,62 +121,6 @@ QUICK = {
 }
 EXAMPLES = "moved"
 HEADLINE = ("aer",)
-
-
-@dataclass(frozen=True)
-class Gold:
-    """Sentence pairs with their gold links, in one direction, wherever they come from."""
-
-    dataset: str
-    split: str
-    languages: tuple[str, str]
-    sentences: Sequence[Aligned]
-
-    @property
-    def lowered(self) -> tuple[list[list[str]], list[list[str]]]:
-        """Source and target sentences in lower case."""
-        sources = [[word.lower() for word in pair.source] for pair in self.sentences]
-        return sources, [[word.lower() for word in pair.target] for pair in self.sentences]
-
-    @property
-    def sure(self) -> Links:
-        """The sure links."""
-        return self._tensor([pair.sure for pair in self.sentences])
-
-    @property
-    def possible(self) -> Links:
-        """The possible links, sure ones included."""
-        return self._tensor([pair.possible for pair in self.sentences])
-
-    def _tensor(self, links: Sequence[Iterable[Link]]) -> Links:
-        sources, targets = self.lowered
-        return link_tensor(links, max(map(len, targets)), max(map(len, sources)))
-
-
-def open_gold(name: str, languages: tuple[str, str] | None = None) -> Gold:
-    """Read gold alignments, from one language to the other where a corpus has both.
-
-    They are a known corpus with alignments, a folder of one's own, or ``grammar-translation``,
-    whose grammar knows what it translated.
-    """
-    if name == GRAMMAR:
-        pairs = grammar.translation_corpus()["val"]
-        return Gold(name, "val", ("de", "en"), [_aligned(pair) for pair in pairs])
-    known = definition(name)
-    if known.task != "alignment":
-        raise UsageError(
-            f"{known.name} is made for {known.task}; gold= needs gold alignments, such as "
-            f"gold-en-fr or {GRAMMAR}."
-        )
-    own = (known.source, known.target)
-    direction = languages if languages and set(languages) == set(own) else own
-    sentences = locate(known).aligned(known.val, *direction)
-    return Gold(Path(name).name, known.val, direction, sentences)
-
-
-def _aligned(pair: grammar.SentencePair) -> Aligned:
-    links = frozenset((source, target) for target, source in pair.alignment)
-    return Aligned(str(pair.id), pair.source, pair.target, links, links)
 
 
 def training_languages(name: str) -> tuple[str, str]:
@@ -219,27 +136,6 @@ def training_languages(name: str) -> tuple[str, str]:
     return known.source, known.target
 
 
-def training_text(config: Config) -> Parallel:
-    """Return the sentences of the training text in words, spelled as the gold text is."""
-    source = open_corpus(config.text, config.training)
-    if isinstance(source, ParallelText):
-        pairs = source.loaded.train_records
-        first, second = (
-            SPELLINGS[config.spelling].get(language, ())
-            for language in training_languages(config.training)
-        )
-        return [cut(p.source, first) for p in pairs], [cut(p.target, second) for p in pairs]
-    inputs, outputs = [], []
-    for example in source.training_examples:
-        inputs.append(source.input_words.decode(example.inputs))
-        outputs.append(source.output_words.decode(example.targets))
-    return _without_boundaries(inputs), _without_boundaries(outputs)
-
-
-def _without_boundaries(sentences: Iterable[Words]) -> list[Words]:
-    return [[word for word in words if word not in (PAD, BOS, EOS)] for words in sentences]
-
-
 def measure(config: Config, lab: Lab) -> list[Measurement]:
     """Align every gold corpus by every method."""
     languages = training_languages(config.training)
@@ -248,11 +144,13 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
     rules: dict[str, ScoreRule] = {
         name: rule for name, rule in _RULES.items() if name in config.methods
     }
-    text = training_text(config) if trainable and _IBM in config.methods else None
-    translator = None
-    if trainable and rules:
+    text, translator = None, None
+    if trainable:
         source = open_corpus(config.text, config.training)
-        translator = lab.train(units_of(config.text, source)["reference"], "translator")
+        if _IBM in config.methods:
+            text = training_words(source, config.spelling)
+        if rules:
+            translator = lab.train(units_of(config.text, source)["reference"], "translator")
     rows: list[Measurement] = []
     for gold in corpora:
         if "diagonal" in config.methods:
@@ -269,7 +167,7 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
 
 
 def _ibm_rows(
-    gold: Gold, text: Parallel, training: str, iterations: int, progress: Progress
+    gold: GoldAlignments, text: Parallel, training: str, iterations: int, progress: Progress
 ) -> list[Measurement]:
     rows = []
     for null in (True, False):
@@ -288,7 +186,7 @@ def _ibm_rows(
 
 
 def _model_rows(
-    gold: Gold,
+    gold: GoldAlignments,
     translator: TrainedUnit,
     rules: Mapping[str, ScoreRule],
     training: str,
@@ -307,7 +205,7 @@ def _model_rows(
 
 
 def model_links(
-    gold: Gold,
+    gold: GoldAlignments,
     translator: TrainedUnit,
     model: Any,
     rules: Mapping[str, ScoreRule],
@@ -327,7 +225,7 @@ def model_links(
 
 
 def _rows(
-    gold: Gold,
+    gold: GoldAlignments,
     links: Links,
     axes: Mapping[str, Any],
     seeds: Sequence[int] = (),
