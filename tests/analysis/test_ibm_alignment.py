@@ -6,8 +6,9 @@ import pytest
 from nltk.translate import AlignedSent, IBMModel1
 
 from attnscope.analysis.alignment import link_sets, to_pharaoh
-from attnscope.analysis.ibm_alignment import ibm_links
+from attnscope.analysis.ibm_alignment import ibm_links, model1_score
 from attnscope.data import grammar
+from attnscope.data.corpus import GrammarTranslation
 
 SENTENCES = (
     ("das haus ist klein", "the house is small"),
@@ -72,3 +73,16 @@ def test_a_word_that_comes_with_every_sentence_is_left_to_the_null_word() -> Non
     assert set(link_sets(ibm_links(*asked, null=True)["forward"])) == {frozenset({(0, 0)})}
     without = ibm_links(*asked, null=False)["forward"]
     assert set(link_sets(without)) == {frozenset({(0, 0), (0, 1)})}
+
+
+def test_model1_as_a_score_is_a_distribution_that_finds_the_grammars_links() -> None:
+    source = GrammarTranslation()
+    batch = source.evaluation_batch(40)
+    score = model1_score(source, batch, 2000)
+    real = score.mask
+    assert not score.values.masked_select(~batch.input_mask[:, None].expand_as(real)).any()
+    sums = score.values.sum(-1)[batch.target_mask]
+    assert 0 < float(sums.min()) <= float(sums.max()) <= 1 + 1e-6
+    known = batch.gold >= 0
+    right = (score.values.argmax(-1) == batch.gold)[known]
+    assert float(right.double().mean()) > 0.5

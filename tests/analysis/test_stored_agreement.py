@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ import torch
 from attnscope.analysis.stored_agreement import (
     StoredAgreement,
     StoredScore,
+    each_highest,
     highest,
     mean_agreement,
 )
 from attnscope.data.batch import Batch, Example, collate
+from attnscope.scores.attention import Attention
 from attnscope.scores.score import Score
 
 # Two sentences of three and two words, the second with one output.
@@ -25,6 +28,8 @@ UP, DOWN = [1.0, 2.0, 3.0], [3.0, 2.0, 1.0]
 
 class Unit:
     """Keeps one row of scores for each step, the same at every output word."""
+
+    unit = SimpleNamespace(training=SimpleNamespace(scores=(Attention(),), final_scores=()))
 
     def __init__(self, rows: dict[int, list[float]]) -> None:
         self.rows = rows
@@ -76,6 +81,17 @@ def test_the_first_of_the_highest_steps_is_taken() -> None:
     step, values = highest(curve)
     assert step == 10
     assert mean_agreement(values) == 1
+
+
+def test_each_pair_of_runs_is_taken_where_it_agrees_most() -> None:
+    _, (up, same, down) = scores({0: UP, 1: UP, 2: DOWN})
+    table = StoredAgreement(BATCH, "val")
+    curve = {0: table.paired([(up, down), (up, same)]), 10: table.paired([(up, same), (up, down)])}
+    assert curve[0].shape == (2, 1, 2, 2)
+    step, values = each_highest(curve)
+    assert step == 10
+    assert mean_agreement(values) == table.grid_interval(values).value == 1
+    assert mean_agreement(highest(curve)[1]) == 0.5
 
 
 def test_examples_are_those_that_were_given() -> None:

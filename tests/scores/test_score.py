@@ -114,3 +114,13 @@ def test_a_score_can_be_read_under_an_intervention():
     values = read_score(Attention(), model, BATCH, {"cross": Uniform()}).values
     torch.testing.assert_close(values[0, :2], torch.full((2, 3), 1 / 3))
     torch.testing.assert_close(values[1, :, 0], torch.ones(3))
+
+
+def test_the_score_of_some_examples_has_their_values_and_no_padding_that_they_share():
+    whole = score()
+    second = whole.rows(slice(1, 2))
+    assert second.batch.ids.tolist() == [3]
+    assert second.values.shape == (1, 3, 1)
+    assert second.values.equal(whole.values[1:, :3, :1])
+    assert second.words(0) == whole.words(1)
+    assert whole.rows(slice(5)).values.equal(whole.values)

@@ -1,4 +1,4 @@
-"""Word alignment by IBM Model 1 in both directions, from sentences in words."""
+"""Word alignment by IBM Model 1: in both directions from sentences in words, and as a score."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from attnscope.analysis.alignment import links_of
-from attnscope.data.batch import prefix_mask
+from attnscope.data.batch import Batch, prefix_mask
+from attnscope.data.corpus import Corpus
 from attnscope.data.word_pairs import Words, padded
+from attnscope.scores.score import Score
 from attnscope.theory.ibm1 import IbmModel1, reverse
 from attnscope.theory.initial_derivative import PaddedPairs
 
@@ -73,6 +75,24 @@ def ibm_links(
         "intersection": forward & backward,
         "union": forward | backward,
     }
+
+
+def model1_score(source: Corpus, batch: Batch, pairs: int) -> Score:
+    """Return IBM Model 1's alignment of a batch, as a score that others can be compared with.
+
+    Parameters
+    ----------
+    source
+        The corpus that the batch is of.
+    pairs
+        Training pairs that Model 1 is fitted to; its tables are dense.
+    """
+    model = IbmModel1.fit(
+        PaddedPairs.of(source.training_batch(0, 0, pairs)),
+        len(source.input_words),
+        len(source.output_words),
+    )
+    return Score("ibm_model1", model.alignment(PaddedPairs.of(batch)), batch.input_mask, batch)
 
 
 def _numbered(

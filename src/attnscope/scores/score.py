@@ -74,6 +74,13 @@ class Score:
         """True where a value means something."""
         return self.target_mask[:, :, None] & by_row(self.input_mask)
 
+    def rows(self, chosen: slice) -> Score:
+        """Return the score of some examples, without the padding that they share."""
+        batch = self.batch.rows(chosen).trimmed()
+        out, inp = batch.targets.shape[1], batch.inputs.shape[1]
+        values, mask = self.values[chosen, :out, :inp], self.input_mask[chosen, ..., :inp]
+        return replace(self, values=values, input_mask=mask, batch=batch)
+
     def array(self) -> np.ndarray:
         """Return the values as a NumPy array, NaN outside the masks."""
         return self.values.masked_fill(~self.mask, float("nan")).detach().cpu().numpy()

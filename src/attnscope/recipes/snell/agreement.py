@@ -7,7 +7,7 @@ as printed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, cast
@@ -15,8 +15,14 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from attnscope.analysis.comparison import per_word
-from attnscope.analysis.intervals import Interval, grid_interval, rate_interval
-from attnscope.analysis.stored_agreement import StoredAgreement, StoredScore
+from attnscope.analysis.ibm_alignment import model1_score
+from attnscope.analysis.intervals import grid_interval, rate_interval
+from attnscope.analysis.stored_agreement import (
+    Grid,
+    StoredAgreement,
+    StoredScore,
+    each_highest,
+)
 from attnscope.claims.pool import Pool
 from attnscope.claims.symbols import in_figures
 from attnscope.claims.table import Cells, Check, Claim, Needs, corpus_deviations
@@ -31,11 +37,7 @@ from attnscope.recipes.registry import paper_measures
 from attnscope.recipes.snell.units import SnellUnits
 from attnscope.runs.result import Measurement, Result
 from attnscope.scores.lexicon import proxy_odds
-from attnscope.scores.score import Score, ScoreRule
-from attnscope.theory.ibm1 import IbmModel1
-from attnscope.theory.initial_derivative import PaddedPairs
-from attnscope.training.evaluation import kept_scores, padded_score
-from attnscope.training.loaded import loaded_model
+from attnscope.scores.score import Score
 from attnscope.training.trained_unit import TrainedUnit
 from attnscope.training.unit import log_column
 
@@ -95,53 +97,28 @@ CODE = Procedure("code", "best", own_probe=False, proxy_first=True)
 CODE_BLEU = replace(CODE, name="code-bleu", performance="bleu")
 """The code's way where the table is of BLEU."""
 
-Grid = np.ndarray
-"""Agreement of runs of two kinds, each with each: ``Float[ndarray, "first second batch out"]``."""
-
 
 class AgreementTable(StoredAgreement):
     """The agreements of one corpus and split, of all runs with each other.
 
     Every run that attends is the reference in turn, and is compared with every run under uniform
     attention; where there are fewer than three of a kind, the first alone is measured, as two say
-    next to nothing about their spread. A score that a run did not store is read off its weights on
-    ``device``.
+    next to nothing about their spread.
     """
 
     def __init__(self, runs: SnellUnits, split: str, device: str = "cpu") -> None:
-        super().__init__(runs.reference.examples_of(split), split)
-        self.runs, self.device = runs, device
+        super().__init__(runs.reference.examples_of(split), split, device)
+        self.runs = runs
         self.references, self.uniforms = map(_if_several, (runs.references, runs.uniforms))
-        self._placed = self.batch.to(device)
 
     @cached_property
     def proxy(self) -> Score:
         """β^px on the examples, as log-odds: after sixty epochs many probabilities round to 1."""
         return proxy_odds(cast(Any, self.runs.proxy.best_model)).score(self.batch)
 
-    def placed(self, score: Score) -> Score:
-        """Return a score on the device where scores are compared."""
-        values, mask = (part.to(self.device) for part in (score.values, score.input_mask))
-        return replace(score, values=values, input_mask=mask, batch=self._placed)
-
     def _read(self, score: StoredScore) -> Score:
-        if score.unit is self.runs.proxy:
-            return self.placed(self.proxy)
-        stored = score.unit.unit.training
-        rules = stored.final_scores if isinstance(score.step, str) else stored.scores
-        if score.name in {rule.name for rule in rules}:
-            return self.placed(super()._read(score))
-        return self.placed(self._off_weights(score))
-
-    def _off_weights(self, score: StoredScore) -> Score:
-        unit, which = score.unit, score.step
-        if not isinstance(which, str):
-            which = "last" if which == unit.evaluated_steps[-1] else "best"
-        model = loaded_model(unit, self.device, cast(Any, which))
-        rules = [ScoreRule.model_validate({"kind": score.name})]
-        training = unit.unit.training
-        arrays = kept_scores(model, self._placed, unit.unit.source, training, rules)
-        return padded_score(score.name, arrays, self.batch)
+        proxy = score.unit is self.runs.proxy
+        return self.placed(self.proxy) if proxy else super()._read(score)
 
     def alpha(self, way: Procedure, run: TrainedUnit | None = None) -> StoredScore:
         """Return the attention of a run, by default of the reference."""
@@ -153,26 +130,20 @@ class AgreementTable(StoredAgreement):
 
     def grid(self, pair: str, way: Procedure, metric: str = "top5pct") -> dict[int, Grid]:
         """Return a pair's agreement of all runs at each checkpoint that it could be taken at."""
-        runs, split = self.runs, self.split
-
-        def compared(scores: Iterable[tuple[StoredScore, StoredScore]]) -> Grid:
-            return np.stack([self.agreement(*both, metric) for both in scores])[:, None]
-
+        alphas = [self.alpha(way, run) for run in self.references]
+        deltas = [self._delta(way, run) for run in self.references]
+        trained = way.step(self.runs.reference, self.split)
         if pair == "alpha,delta":
-            both = [(self.alpha(way, run), self._delta(way, run)) for run in self.references]
-            return {way.step(runs.reference, split): compared(both)}
+            return {trained: self.paired(zip(alphas, deltas, strict=True), metric)}
         if pair == "alpha,beta" and way.own_probe:
-            alphas = [self.alpha(way, run) for run in self.references]
-            both = [(alpha, alpha._replace(name="lexical_probe")) for alpha in alphas]
-            return {way.step(runs.reference, split): compared(both)}
+            own = [(alpha, alpha._replace(name="lexical_probe")) for alpha in alphas]
+            return {trained: self.paired(own, metric)}
         if pair == "alpha,beta":
-            return {step: compared(self._other_probes(way, step)) for step in self.steps}
-        proxy = StoredScore(runs.proxy, "proxy", "best")
-        firsts = {
-            "alpha,beta_uf": [self.alpha(way, run) for run in self.references],
-            "delta,beta_uf": [self._delta(way, run) for run in self.references],
-            "beta_uf,beta_px": [proxy],
-        }[pair]
+            others = {step: self._other_probes(way, step) for step in self.steps}
+            return {step: self.paired(both, metric) for step, both in others.items()}
+        proxy = StoredScore(self.runs.proxy, "proxy", "best")
+        of_runs = {"alpha,beta_uf": alphas, "delta,beta_uf": deltas}
+        firsts = of_runs.get(pair, [proxy])
         swapped = pair == "beta_uf,beta_px" and not way.proxy_first
         found = {}
         for step in self.steps:
@@ -180,7 +151,7 @@ class AgreementTable(StoredAgreement):
             for uniform in self.uniforms:
                 beta = StoredScore(uniform, "lexical_probe", step)
                 both = [(beta, first) if swapped else (first, beta) for first in firsts]
-                columns.append(compared(both))
+                columns.append(self.paired(both, metric))
             found[step] = np.concatenate(columns, 1)
         return found
 
@@ -197,10 +168,6 @@ class AgreementTable(StoredAgreement):
             other = second if run is first else first
             pairs.append((self.alpha(way, run), StoredScore(other, "lexical_probe", step)))
         return pairs
-
-    def grid_interval(self, values: Grid) -> Interval:
-        """Return the mean over runs and output words, with its interval over runs and sentences."""
-        return grid_interval(values, rng=rng())
 
     def sheet(self, way: Procedure | None = None, table: str = "") -> Sheet:
         """Return the sheet of a table of the paper, of the reference run."""
@@ -232,14 +199,6 @@ class AgreementTable(StoredAgreement):
 
 def _if_several(runs: Sequence[TrainedUnit]) -> Sequence[TrainedUnit]:
     return runs if len(runs) > 2 else runs[:1]
-
-
-def each_highest(curve: Mapping[int, Grid]) -> tuple[int, Grid]:
-    """Return every pair of runs where its mean is highest, and the step of the first pair."""
-    steps, every = list(curve), np.stack(list(curve.values()))
-    chosen = np.nanmean(every, (3, 4)).argmax(0)
-    first, second = np.indices(chosen.shape)
-    return steps[int(chosen[0, 0])], every[chosen, first, second]
 
 
 def sheet_of(
@@ -297,20 +256,10 @@ _FITTED, _ALIGNED = 4000, 500
 
 def model1_row(table: AgreementTable, sheet: Sheet) -> Measurement:
     """Return how often attention's top word is among IBM Model 1's, on the first examples."""
-    source, score = table.runs.source, table.runs.reference.stored("attention", split=table.split)
-    batch = table.batch.rows(slice(_ALIGNED)).trimmed()
-    model = IbmModel1.fit(
-        PaddedPairs.of(source.training_batch(0, 0, _FITTED)),
-        len(source.input_words),
-        len(source.output_words),
-    )
-    out, inp = batch.targets.shape[1], batch.inputs.shape[1]
-    own = Score(
-        "attention", score.values[:_ALIGNED, :out, :inp], score.input_mask[:_ALIGNED, :inp], batch
-    )
-    other = Score("ibm_model1", model.alignment(PaddedPairs.of(batch)), batch.input_mask, batch)
-    first = StoredAgreement(batch, table.split)
-    return sheet.row("A(alpha,ibm1)", first.interval(per_word(own, other)), share=True)
+    attention = table.runs.reference.stored("attention", split=table.split).rows(slice(_ALIGNED))
+    other = model1_score(table.runs.source, attention.batch, _FITTED)
+    first = StoredAgreement(attention.batch, table.split)
+    return sheet.row("A(alpha,ibm1)", first.interval(per_word(attention, other)), share=True)
 
 
 def text_deviations(pool: Pool, datasets: Sequence[str]) -> str:

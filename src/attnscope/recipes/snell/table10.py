@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from pydantic import Field
-
 from attnscope.analysis.stored_agreement import StoredScore
 from attnscope.claims.decide import below
 from attnscope.claims.table import Part
 from attnscope.data.corpus import Corpus
 from attnscope.figures.palette import SCORES
 from attnscope.recipes.kit.lab import Lab, Logged
-from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.snell.agreement import (
     CODE,
@@ -30,10 +26,8 @@ from attnscope.recipes.snell.agreement import (
     model_rows,
 )
 from attnscope.recipes.snell.units import (
-    CLASSIFICATION,
     QUICK_LABELLED as QUICK,
-    TextConfig,
-    demand_labels,
+    LabelledConfig,
     model_of,
     train_corpora,
     training_of,
@@ -45,12 +39,9 @@ from attnscope.training.unit import Unit
 __all__ = ["CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure"]
 
 
-class Config(TextConfig):
+class Config(LabelledConfig):
     """Settings of the frozen probe."""
 
-    corpus: Names = Field(CLASSIFICATION, min_length=1)
-    """Labelled corpora, known ones by name and your own by folder; the paper's table has no
-    translation."""
     frozen_seed: int = 18
     """Seed of the frozen model, none of the other runs'; the paper does not give it."""
 
@@ -74,7 +65,7 @@ def frozen_unit(config: Config, source: Corpus) -> Unit:
 
 def measure(config: Config, lab: Lab) -> list[Measurement]:
     """Train the frozen models next to the units of the agreement tables."""
-    demand_labels(config, "snell/table10")
+    config.demand_labels("snell/table10")
     corpora = train_corpora(config, lab)
     frozen = lab.train([frozen_unit(config, runs.source) for runs in corpora], "frozen")
     rows: list[Measurement] = []
@@ -90,8 +81,7 @@ def compared(table: AgreementTable, frozen: TrainedUnit) -> list[Measurement]:
         curve = {}
         for step in frozen.evaluated_steps:
             fixed = StoredScore(frozen, "attention", step)
-            alphas = [table.alpha(way, run) for run in table.references]
-            curve[step] = np.stack([table.agreement(alpha, fixed) for alpha in alphas])[:, None]
+            curve[step] = table.paired((table.alpha(way, run), fixed) for run in table.references)
         uniform = table.grid("alpha,beta_uf", way)
         curves = dict(zip(AGREEMENTS, (curve, uniform), strict=True))
         rows += table.at_highest(table.sheet(way, "table10"), curves)

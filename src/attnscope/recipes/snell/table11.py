@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from pydantic import Field
 
 from attnscope.analysis.comparison import per_word
-from attnscope.analysis.stored_agreement import StoredScore
+from attnscope.analysis.stored_agreement import Grid, StoredScore
 from attnscope.claims.decide import about_equal
 from attnscope.claims.table import Part
 from attnscope.figures.palette import NEUTRAL, SCORES
 from attnscope.recipes.kit.lab import Lab, Logged
-from attnscope.recipes.kit.settings import Names
 from attnscope.recipes.kit.sheet import point
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.snell.agreement import (
@@ -24,17 +22,14 @@ from attnscope.recipes.snell.agreement import (
     MODEL,
     TEXT,
     AgreementTable,
-    Grid,
     Procedure,
     agreement_dots,
     difference_claim,
     model_rows,
 )
 from attnscope.recipes.snell.units import (
-    CLASSIFICATION,
     QUICK_LABELLED as QUICK,
-    TextConfig,
-    demand_labels,
+    LabelledConfig,
     train_corpora,
 )
 from attnscope.runs.result import Measurement, Result
@@ -44,14 +39,7 @@ from attnscope.scores.score import Score
 __all__ = ["CLAIMS", "EXAMPLES", "HEADLINE", "QUICK", "SHOWN", "Config", "draw", "measure"]
 
 
-class Config(TextConfig):
-    """Settings of the logistic regression's comparison."""
-
-    corpus: Names = Field(CLASSIFICATION, min_length=1)
-    """Labelled corpora, known ones by name and your own by folder; the paper's table has no
-    translation."""
-
-
+Config = LabelledConfig
 SHOWN = {"way": "text"}
 EXAMPLES = "moved"
 AGREEMENTS = {
@@ -62,9 +50,9 @@ AGREEMENTS = {
 HEADLINE = (*MODEL, *AGREEMENTS, "difference")
 
 
-def measure(config: Config, lab: Lab) -> list[Measurement]:
+def measure(config: LabelledConfig, lab: Lab) -> list[Measurement]:
     """Fit the regressions and compare them with the units of the agreement tables."""
-    demand_labels(config, "snell/table11")
+    config.demand_labels("snell/table11")
     rows: list[Measurement] = []
     for runs in train_corpora(config, lab):
         rows += compared(AgreementTable(runs, "val", lab.device))

@@ -20,7 +20,13 @@ from pydantic import BeforeValidator
 from attnscope.analysis.agreement import attention_entropy
 from attnscope.analysis.contextual import contextualised
 from attnscope.analysis.intervals import mean_interval, pairs_interval
-from attnscope.analysis.stored_agreement import StoredScore, highest, mean_agreement
+from attnscope.analysis.stored_agreement import (
+    Grid,
+    StoredScore,
+    each_highest,
+    highest,
+    mean_agreement,
+)
 from attnscope.claims.published import published_value
 from attnscope.data.batch import Example
 from attnscope.data.corpus import Corpus
@@ -43,11 +49,9 @@ from attnscope.recipes.snell.agreement import (
     PAIRS,
     TEXT,
     AgreementTable,
-    Grid,
     Procedure,
     above_chance,
     chance,
-    each_highest,
     model_rows,
 )
 from attnscope.recipes.snell.table5_results import CLAIMS, draw

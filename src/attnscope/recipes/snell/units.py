@@ -120,6 +120,20 @@ class TextConfig(CorporaSettings):
     """Epochs of the proxy on translations, with at most translation_steps steps."""
 
 
+class LabelledConfig(TextConfig):
+    """Settings of the tables that have no translation."""
+
+    corpus: Names = Field(CLASSIFICATION, min_length=1)
+    """Labelled corpora, known ones by name and your own by folder; the paper's table has no
+    translation."""
+
+    def demand_labels(self, recipe: str) -> None:
+        """Raise an error for a corpus that has no labels, before anything is trained."""
+        for name in self.corpus:
+            if not is_classification(open_corpus(self, name)):
+                raise UsageError(f"{recipe} is about classification; {name} has no labels.")
+
+
 QUICK = {
     "corpus": "grammar-sentiment,grammar-translation",
     "seeds": 2,
@@ -286,10 +300,3 @@ def train_corpora(config: TextConfig, lab: Lab) -> list[SnellUnits]:
     sources = [open_corpus(config, name) for name in config.corpus]
     trained = lab.train([units_of(config, source) for source in sources], "text")
     return [SnellUnits(source, **units) for source, units in zip(sources, trained, strict=True)]
-
-
-def demand_labels(config: TextConfig, recipe: str) -> None:
-    """Raise an error for a corpus that has no labels, before anything is trained."""
-    for name in config.corpus:
-        if not is_classification(open_corpus(config, name)):
-            raise UsageError(f"{recipe} is about classification; {name} has no labels.")
