@@ -109,6 +109,17 @@ def test_a_part_can_be_about_some_cells_alone() -> None:
     assert decide(*rows, cells=Cells("gain", by=("model",)), checks=[only]).verdict is HOLDS
 
 
+def test_a_part_can_decide_on_some_cells_and_be_shown_on_the_others() -> None:
+    rows = [row("gain", 2, model="aed"), row("gain", -2, model="ao"), row("word", 1, model="ved")]
+    some = Part("gain", "gain", above, decides_on={"model": "aed"})
+    cells = Cells(("gain", "word"), by=("model",))
+    decision = decide(*rows, cells=cells, checks=[some])
+    assert decision.verdict is HOLDS
+    assert set(decision.evidence) == {"aed", "ao"}
+    other = Part("gain", "gain", above, decides_on={"model": "ao"})
+    assert decide(*rows, cells=cells, checks=[other]).verdict is FAILS
+
+
 def test_axes_are_chosen_by_value_or_by_several_values() -> None:
     rows = [row("gain", 2, kind="dot"), row("gain", 2, kind="none"), row("gain", -9, kind="odd")]
     cells = Cells("gain", by=("dataset", "kind"), given={"kind": ("dot", "none")})

@@ -27,7 +27,7 @@ Evidence holds the measurements themselves. A missing one is "not measured" and 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
@@ -80,6 +80,10 @@ class Cell:
         found = self.one(name, **given).value
         assert found is not None  # `one` has looked
         return found
+
+    def agrees(self, given: Given) -> bool:
+        """Say whether the axes by which the cell was found are as given."""
+        return all(_agrees(self.given.get(axis), value) for axis, value in given.items())
 
     @property
     def dataset(self) -> str:
@@ -173,6 +177,8 @@ class Part:
         An axis; the part is about every value of it that was measured.
     only
         The cells that the part is about, where not all of them.
+    decides_on
+        The cells on which the rule decides, where not all of them; on others the number is shown.
     shown
         Whether the measurements are part of the evidence.
     """
@@ -184,12 +190,15 @@ class Part:
     given: Given = field(default_factory=dict)
     each: str = ""
     only: Given = field(default_factory=dict)
+    decides_on: Given = field(default_factory=dict)
     shown: bool = True
 
     def __call__(self, cell: Cell) -> Finding:
         """Apply the rule to a cell."""
-        if not all(_agrees(cell.given.get(axis), value) for axis, value in self.only.items()):
+        if not cell.agrees(self.only):
             return Finding(None, {})
+        if not cell.agrees(self.decides_on):
+            return replace(self, rule=None, decides_on={})(cell)
         if not self.each:
             return self._decided(cell, self.says, self.given)
         rows = [row for name in self._names for row in cell.select(name, **self.given)]

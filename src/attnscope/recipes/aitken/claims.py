@@ -162,8 +162,7 @@ _DELTA_SMALL = several(
         "one-to-one": Claim(
             Cells("delta_share", ("model",), usual(ONE_TO_ONE, ALL) | ENCODER),
             (
-                Part("", "delta_share", below, NEGLIGIBLE, only={"model": MODELS}),
-                Part("", "delta_share", only={"model": "ved"}),
+                Part("", "delta_share", below, NEGLIGIBLE, decides_on={"model": MODELS}),
                 _twice_aed,
             ),
             Needs(SEEDS, each={"model": ALL}),

@@ -97,8 +97,7 @@ CLAIMS: dict[str, Any] = {
     "aitken.context": by_setting(
         on_escan(
             "preceding_verb",
-            Part(_VERB, "preceding_verb", reaches, MOST, only=AED),
-            Part(_VERB, "preceding_verb", only=AO),
+            Part(_VERB, "preceding_verb", reaches, MOST, decides_on=AED),
             Part("silhouette", "silhouette", above, HALF, only=AED),
             Part("silhouette", "silhouette", below, 0.1, only=AO),
         )

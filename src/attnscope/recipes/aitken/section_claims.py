@@ -77,8 +77,7 @@ _PRODUCT = "steps with their product largest at s = t"
 CIRCLE_SEEDS = 25  # of which the median network has the circle that the figure shows of one
 _AT_MAXIMUM = Part("argmax agreement", "temporal_agreement", above, AGREES)
 _NEAR_MAXIMUM = (
-    Part("argmax agreement", "temporal_agreement", above, AGREES, only=AO),
-    Part("argmax agreement", "temporal_agreement", only=AED),
+    Part("argmax agreement", "temporal_agreement", above, AGREES, decides_on=AO),
     Part(
         "argmax agreement within one position",
         "temporal_agreement_within_one",
@@ -205,8 +204,7 @@ SECTION_3: dict[str, Any] = {
         _circle(
             by_median,
             (
-                Part(_PRODUCT, "dot_aligned_steps", above, MOST, only=AED),
-                Part(_PRODUCT, "dot_aligned_steps", only=AO),
+                Part(_PRODUCT, "dot_aligned_steps", above, MOST, decides_on=AED),
                 Part(_ALIGNED, "aligned_steps"),
             ),
             CIRCLE_SEEDS,
@@ -214,8 +212,7 @@ SECTION_3: dict[str, Any] = {
         _circle(
             lambda rule: rule,
             (
-                Part(_ALIGNED, "aligned_steps", above, MOST, only=AED),
-                Part(_ALIGNED, "aligned_steps", only=AO),
+                Part(_ALIGNED, "aligned_steps", above, MOST, decides_on=AED),
                 Part(_PRODUCT, "dot_aligned_steps"),
             ),
             SEEDS,
@@ -224,15 +221,15 @@ SECTION_3: dict[str, Any] = {
     "aitken.decoder-temporal": on_simple_task(
         ONE_TO_ONE,
         ("aed",),
-        Part(_DECODER, "input_delta_size", below, 1 / 3, {"side": "decoder"}, only=AED),
-        Part(_DECODER, "input_delta_size", given={"side": "decoder"}, only=AO),
+        Part(_DECODER, "input_delta_size", below, 1 / 3, {"side": "decoder"}, decides_on=AED),
         shown=("ao",),
     ),
     "aitken.orthogonal": on_simple_task(
         ONE_TO_ONE,
         ("aed",),
-        _cosine("encoder", rule=below, bound=0.1, only=AED),
-        *(_cosine(side) for side in (*_SIDES, "encoder with decoder")),
+        _cosine("encoder", rule=below, bound=0.1, decides_on=AED),
+        _cosine("decoder"),
+        _cosine("encoder with decoder"),
         shown=("ao",),
         note="the encoder's own pairs decide; those with the other side's components are shown",
     ),
@@ -326,10 +323,7 @@ def _no_text(pool: Pool, cells: Sequence[Cell]) -> str:
 
 _RELATION = Claim(
     Cells("share_similarity_spearman", ("form",)),
-    (
-        Part("Spearman", "share_similarity_spearman", above, only={"form": "raw"}),
-        Part("Spearman", "share_similarity_spearman"),
-    ),
+    (Part("Spearman", "share_similarity_spearman", above, decides_on={"form": "raw"}),),
     Needs(also=_no_text),
     deviation=lambda pool, _: stand_in(pool, pool.datasets("attention_similarity")),
 )

@@ -236,13 +236,8 @@ def word_polarity(text: CountedText, shown: int, least: int, sheet: Sheet) -> li
     return rows
 
 
-def _for_roles(name: str, roles: Sequence[str], rule: Rule, bound: Bound) -> tuple[Part, Part]:
-    """Return what decides for some distributions, and is shown for the others."""
-    others = tuple(role for role in ROLES if role not in roles)
-    return (
-        Part(name, name, rule, bound, only={"role": tuple(roles)}),
-        Part(name, name, only={"role": others}),
-    )
+def _for_roles(name: str, roles: Sequence[str], rule: Rule, bound: Bound) -> Part:
+    return Part(name, name, rule, bound, decides_on={"role": tuple(roles)})
 
 
 _WITHIN = by_value(stays_within)
@@ -266,13 +261,13 @@ CLAIMS = {
         (
             Part("listed_sentences_off", "listed_sentences_off", _WITHIN, ROUNDING),
             Part("fixed_entries_off", "fixed_entries_off", _WITHIN, ROUNDING),
-            *_for_roles("spread_within_sets", ("permutations", "mixture"), _WITHIN, ROUNDING),
-            *_for_roles("between_sets", ("mixture",), _WITHIN, ROUNDING),
-            *_for_roles(
+            _for_roles("spread_within_sets", ("permutations", "mixture"), _WITHIN, ROUNDING),
+            _for_roles("between_sets", ("mixture",), _WITHIN, ROUNDING),
+            _for_roles(
                 "largest_z", ("mixture", "control"), _WITHIN, lambda row: float(row.axes["bound"])
             ),
             # More than one word of all types has its own entry as its row's largest.
-            *_for_roles("own_word_largest", ("control",), above, lambda row: 1 / row.n),
+            _for_roles("own_word_largest", ("control",), above, lambda row: 1 / row.n),
         ),
         Needs(each={"role": ROLES}),
         note="largest_z is compared with Bonferroni's bound at 5 % for all entries of a table",

@@ -229,8 +229,7 @@ CLAIMS = {
     "snell.proxy-cannot": Claim(
         Cells("variation(beta_px)", by=("role",)),
         (
-            Part(*_VARIATION, by_value(below), 0.05, only={"role": _HARD}),
-            Part(*_VARIATION, only={"role": ("control", "mixture control")}),
+            Part(*_VARIATION, by_value(below), 0.05, decides_on={"role": _HARD}),
             Part(
                 "same half told apart",
                 "same_half(beta_px)",
