@@ -50,3 +50,20 @@ def test_a_corpus_is_read_without_boundaries() -> None:
     pairs = grammar.translation_corpus()["train"]
     assert set(text.inputs.words) == {word for pair in pairs for word in pair.source}
     assert int(text.pairs.target_mask.sum()) == sum(len(pair.target) for pair in pairs)
+
+
+def test_counts_are_the_first_counts_of_model1_and_others_are_not() -> None:
+    text = CountedText.of(PAIRS)
+    assert text.model1_difference() < 1e-12
+    assert text._replace(counts=text.counts + 1).model1_difference() > 0.1
+
+
+def test_polar_words_speak_for_a_label_or_against_it_and_frequent_ones_are_neither() -> None:
+    reviews = [(("the", "good"), ("yes",)), (("the", "bad"), ("no",))] * 3
+    text = CountedText.of([*reviews, (("the", "once"), ("yes",))])
+    found = {
+        group: text.inputs.decode(words.tolist())
+        for group, words in text.polar_words("yes", 1, least=2).items()
+    }
+    assert found == {"positive": ["good"], "frequent": ["the"], "negative": ["bad"]}
+    assert text.shares().to_dense()[0, text.inputs.id("good")] == 0.5

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from attnscope.theory.counts import count_table
 from attnscope.theory.initial_derivative import (
+    InitialVelocities,
     PaddedPairs,
     draw_proxy,
     logit_velocity,
@@ -159,3 +160,24 @@ def test_random_corpus_has_unequal_lengths_and_repeats_for_a_seed(pairs: PaddedP
 def test_drawn_vectors_have_unit_expected_length() -> None:
     rows = draw_proxy(torch.Generator().manual_seed(1), 4, 40_000)
     torch.testing.assert_close(rows @ rows.T, torch.eye(4, dtype=torch.float64), atol=0.03, rtol=0)
+
+
+def test_velocities_that_follow_their_law_have_no_error_and_its_slope(counts: Tensor) -> None:
+    exact = InitialVelocities(
+        counts, predicted_logit_velocity(counts), predicted_probability_velocity(counts)
+    )
+    errors = exact.errors()
+    assert errors["logit"] == errors["theta"] == 0
+    # The printed equation lacks the factor 1/|O|.
+    off = (exact.logit - exact.theta).abs().max()
+    assert errors["theta as printed"] == pytest.approx(float(off))
+    assert exact.slope("logit") == pytest.approx(2)
+    assert exact.slope("theta") == pytest.approx(2 / OUTPUT_TYPES)
+
+
+def test_velocities_of_an_initialisation_are_those_of_its_weights(pairs: PaddedPairs) -> None:
+    weights, embeddings = proxy(0, 50)
+    found = InitialVelocities.of(weights, embeddings, pairs)
+    torch.testing.assert_close(found.logit, logit_velocity(weights, embeddings, pairs))
+    torch.testing.assert_close(found.theta, probability_velocity(weights, embeddings, pairs))
+    assert found.centred.sum(-1).abs().max() < 1e-12

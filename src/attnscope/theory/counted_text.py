@@ -8,15 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from jaxtyping import Float
+import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from attnscope.data.batch import Example, Ids, collate
 from attnscope.data.corpus import Corpus
 from attnscope.data.tokens import BOS, EOS
 from attnscope.data.vocabulary import Vocabulary
-from attnscope.theory.counts import count_table
-from attnscope.theory.ibm1 import alignment, translation_table
+from attnscope.theory.counts import bag_of_words, count_table
+from attnscope.theory.ibm1 import (
+    alignment,
+    expected_counts,
+    translation_table,
+    uniform_translation,
+)
 from attnscope.theory.initial_derivative import PaddedPairs
 
 Words = Sequence[str]
@@ -59,6 +65,41 @@ class CountedText(NamedTuple):
             (words(example.inputs, source.input_words), words(example.targets, source.output_words))
             for example in source.training_examples
         )
+
+    def model1_difference(self) -> float:
+        """Return the largest relative difference of C (Eq. 16) from IBM Model 1's first counts."""
+        uniform = uniform_translation(len(self.inputs), len(self.outputs))
+        first = expected_counts(uniform, *self.pairs)
+        size = torch.maximum(first, self.counts)
+        return float(((first - self.counts).abs() / size.where(size > 0, 1)).max())
+
+    def shares(self) -> Tensor:
+        """Return the share of each word in each example, sparse: of examples by input types."""
+        length = self.pairs.input_mask.sum(1)
+        words = len(self.inputs)
+        return bag_of_words(self.pairs.inputs, self.pairs.input_mask, words, 1 / length)
+
+    def polar_words(self, label: str, count: int, least: int) -> dict[str, Int[Tensor, " word"]]:
+        """Return the words that speak most for a label, the most frequent ones, and those against.
+
+        By ``positive``, ``frequent`` and ``negative``; a polar word has a large or small
+        Trans(label | word) (Eq. 17) and is not among the frequent ones.
+
+        Parameters
+        ----------
+        count
+            Words of each group.
+        least
+            Examples that a polar word must be in.
+        """
+        examples = torch.bincount(self.shares().indices()[1], minlength=len(self.inputs))
+        column = translation_table(self.counts)[:, self.outputs.id(label)]
+        frequent = examples.argsort(descending=True, stable=True)[:count]
+        rare = torch.ones_like(examples, dtype=torch.bool).scatter(0, frequent, False)
+        polar = column.argsort(descending=True, stable=True)
+        polar = polar[((examples >= least) & rare)[polar]]
+        negative = polar[count:][-count:]
+        return {"positive": polar[:count], "frequent": frequent, "negative": negative}
 
     def example(self, number: int) -> tuple[list[str], list[str], dict[str, Tensor]]:
         """Return an example's input words, its output words, and its tables of input by output.

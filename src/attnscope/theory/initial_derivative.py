@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from attnscope.data.batch import Batch
-from attnscope.theory.counts import bag_of_words
+from attnscope.theory.counts import bag_of_words, count_table
 
 
 class PaddedPairs(NamedTuple):
@@ -110,3 +110,47 @@ def predicted_probability_velocity(
 ) -> Float[Tensor, "input_type output_type"]:
     """Return (2/|O|)(C − C̄), the limit of the probabilities' velocity (Eq. 15, 54; corrected)."""
     return predicted_logit_velocity(counts) / counts.shape[-1]
+
+
+class InitialVelocities(NamedTuple):
+    """The velocities of logits and probabilities at one initialisation, next to their laws."""
+
+    counts: Float[Tensor, "input_type output_type"]
+    logit: Float[Tensor, "input_type output_type"]
+    theta: Float[Tensor, "input_type output_type"]
+
+    @classmethod
+    def of(
+        cls,
+        output_weights: Float[Tensor, "output_type d"],
+        embeddings: Float[Tensor, "input_type d"],
+        pairs: PaddedPairs,
+    ) -> InitialVelocities:
+        """Return the velocities at W and e on a corpus, and its count table."""
+        return cls(
+            count_table(*pairs, len(embeddings), len(output_weights)),
+            logit_velocity(output_weights, embeddings, pairs),
+            probability_velocity(output_weights, embeddings, pairs),
+        )
+
+    @property
+    def centred(self) -> Float[Tensor, "input_type output_type"]:
+        """C − C̄, the mean being over output types."""
+        return self.counts - self.counts.mean(-1, keepdim=True)
+
+    def errors(self) -> dict[str, float]:
+        """Return the largest absolute error of each law.
+
+        Eq. 53 of the logits, Eq. 15 of the probabilities with its missing factor, and as printed.
+        """
+        gaps = {
+            "logit": self.logit - predicted_logit_velocity(self.counts),
+            "theta": self.theta - predicted_probability_velocity(self.counts),
+            "theta as printed": self.theta - predicted_logit_velocity(self.counts),
+        }
+        return {law: float(gap.abs().max()) for law, gap in gaps.items()}
+
+    def slope(self, quantity: str) -> float:
+        """Return the least-squares slope of the velocity of ``logit`` or ``theta`` on C − C̄."""
+        velocity = {"logit": self.logit, "theta": self.theta}[quantity]
+        return float((velocity * self.centred).sum() / self.centred.square().sum())

@@ -22,7 +22,7 @@ from scipy import stats
 from attnscope.analysis.intervals import sentence_ratio_interval
 from attnscope.claims.decide import SIGNIFICANT, Verdict, above, all_of, by_value, stays_within
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
-from attnscope.claims.table import Bound, Cells, Claim, Needs, Part, Rule
+from attnscope.claims.table import Cells, Claim, Needs, Part
 from attnscope.data.grammar import sentiment_corpus, translation_corpus
 from attnscope.data.known import GENERATED
 from attnscope.data.tasks import MixtureCopy, PermutationCopy, SampledCopy
@@ -37,8 +37,6 @@ from attnscope.recipes.recipe import Charts
 from attnscope.runs.result import Matrix, Measurement, Record, Result
 from attnscope.theory.copied_counts import CopiedCounts
 from attnscope.theory.counted_text import CountedText
-from attnscope.theory.counts import bag_of_words
-from attnscope.theory.ibm1 import expected_counts, translation_table, uniform_translation
 
 ROLES = ("permutations", "mixture", "control")
 ROUNDING = 1e-9  # far above that of sums in float64, far below any standard error
@@ -193,10 +191,7 @@ def small_table(copied: CopiedCounts, role: str, sentences: int) -> list[Record]
 
 def ibm_difference(text: CountedText, sheet: Sheet) -> Measurement:
     """Return the largest relative difference of C (Eq. 16) from IBM Model 1's first counts."""
-    first = expected_counts(uniform_translation(len(text.inputs), len(text.outputs)), *text.pairs)
-    size = torch.maximum(first, text.counts)
-    off = float(((first - text.counts).abs() / size.where(size > 0, 1)).max())
-    return sheet.point("ibm_difference", off, n=len(text.pairs.inputs))
+    return sheet.point("ibm_difference", text.model1_difference(), n=len(text.pairs.inputs))
 
 
 def example_tables(text: CountedText, number: int, sheet: Sheet) -> list[Matrix]:
@@ -212,19 +207,10 @@ def word_polarity(text: CountedText, shown: int, least: int, sheet: Sheet) -> li
 
     There are ``shown`` words of each group; polar ones are in at least ``least`` examples.
     """
-    length = text.pairs.input_mask.sum(1)
-    shares = bag_of_words(text.pairs.inputs, text.pairs.input_mask, len(text.inputs), 1 / length)
-    examples = torch.bincount(shares.indices()[1], minlength=len(text.inputs))
-    positive = text.outputs.id(LABELS[1])
-    column = translation_table(text.counts)[:, positive]
-    frequent = examples.argsort(descending=True, stable=True)[:shown]
-    rare = torch.ones_like(examples, dtype=torch.bool).scatter(0, frequent, False)
-    polar = column.argsort(descending=True, stable=True)
-    polar = polar[((examples >= least) & rare)[polar]]
-    groups = {"positive": polar[:shown], "frequent": frequent, "negative": polar[shown:][-shown:]}
+    shares, positive = text.shares(), text.outputs.id(LABELS[1])
     labelled = (text.pairs.targets == positive).numpy()
     rows: list[Measurement] = []
-    for group, words in groups.items():
+    for group, words in text.polar_words(LABELS[1], shown, least).items():
         columns, stream = shares.index_select(1, words).to_dense().numpy(), rng()
         for word, share in zip(text.inputs.decode(words.tolist()), columns.T, strict=True):
             inside = share > 0
@@ -236,11 +222,14 @@ def word_polarity(text: CountedText, shown: int, least: int, sheet: Sheet) -> li
     return rows
 
 
-def _for_roles(name: str, roles: Sequence[str], rule: Rule, bound: Bound) -> Part:
-    return Part(name, name, rule, bound, decides_on={"role": tuple(roles)})
-
-
 _WITHIN = by_value(stays_within)
+
+
+def _none(name: str, **more: Any) -> Part:
+    """Return the check that a number is 0, up to rounding."""
+    return Part(name, name, _WITHIN, ROUNDING, **more)
+
+
 _REAL_CORPORA = 2  # the claim speaks of corpora
 
 
@@ -259,15 +248,25 @@ CLAIMS = {
     "snell.table-uninformative": Claim(
         Cells("fixed_entries_off", by=("role",)),
         (
-            Part("listed_sentences_off", "listed_sentences_off", _WITHIN, ROUNDING),
-            Part("fixed_entries_off", "fixed_entries_off", _WITHIN, ROUNDING),
-            _for_roles("spread_within_sets", ("permutations", "mixture"), _WITHIN, ROUNDING),
-            _for_roles("between_sets", ("mixture",), _WITHIN, ROUNDING),
-            _for_roles(
-                "largest_z", ("mixture", "control"), _WITHIN, lambda row: float(row.axes["bound"])
+            _none("listed_sentences_off"),
+            _none("fixed_entries_off"),
+            _none("spread_within_sets", decides_on={"role": ("permutations", "mixture")}),
+            _none("between_sets", decides_on={"role": "mixture"}),
+            Part(
+                "largest_z",
+                "largest_z",
+                _WITHIN,
+                lambda row: float(row.axes["bound"]),
+                decides_on={"role": ("mixture", "control")},
             ),
             # More than one word of all types has its own entry as its row's largest.
-            _for_roles("own_word_largest", ("control",), above, lambda row: 1 / row.n),
+            Part(
+                "own_word_largest",
+                "own_word_largest",
+                above,
+                lambda row: 1 / row.n,
+                decides_on={"role": "control"},
+            ),
         ),
         Needs(each={"role": ROLES}),
         note="largest_z is compared with Bonferroni's bound at 5 % for all entries of a table",

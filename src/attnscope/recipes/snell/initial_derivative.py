@@ -8,12 +8,10 @@ trained: velocities are exact at each initialisation, and every initialisation h
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from pydantic import Field, PositiveInt
-from torch import Tensor
 
 from attnscope.claims.decide import about_equal, all_of
 from attnscope.claims.pool import Decision, Pool, interval_of, undecided
@@ -25,15 +23,7 @@ from attnscope.recipes.kit.settings import RecipeSettings
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.result import Measurement, Plane, Point, Record, Result
-from attnscope.theory.counts import count_table
-from attnscope.theory.initial_derivative import (
-    draw_proxy,
-    logit_velocity,
-    predicted_logit_velocity,
-    predicted_probability_velocity,
-    probability_velocity,
-    random_corpus,
-)
+from attnscope.theory.initial_derivative import InitialVelocities, draw_proxy, random_corpus
 
 # Velocities and their laws: Eq. 53, Eq. 15 with its missing factor, Eq. 15 as printed.
 LAWS = ("logit", "theta", "theta as printed")
@@ -63,33 +53,6 @@ TRAINS = False
 HEADLINE = ("slope", "error_exponent")
 
 
-class _Start(NamedTuple):
-    """The tables of an initialisation: all are of input by output types, whatever d is."""
-
-    counts: Float[Tensor, "input_type output_type"]
-    logit: Float[Tensor, "input_type output_type"]
-    theta: Float[Tensor, "input_type output_type"]
-
-    @property
-    def centred(self) -> Float[Tensor, "input_type output_type"]:
-        """C − C̄, the mean being over output types."""
-        return self.counts - self.counts.mean(-1, keepdim=True)
-
-    def errors(self) -> dict[str, float]:
-        """Return the largest absolute error of each law."""
-        gaps = (
-            self.logit - predicted_logit_velocity(self.counts),
-            self.theta - predicted_probability_velocity(self.counts),
-            self.theta - predicted_logit_velocity(self.counts),
-        )
-        return {law: float(gap.abs().max()) for law, gap in zip(LAWS, gaps, strict=True)}
-
-    def slope(self, quantity: str) -> float:
-        """Return the least-squares slope of a velocity on C − C̄."""
-        velocity = {"logit": self.logit, "theta": self.theta}[quantity]
-        return float((velocity * self.centred).sum() / self.centred.square().sum())
-
-
 def measure(config: Config, lab: Lab) -> list[Record]:
     """Draw the initialisations at every d and compare their velocities with the laws."""
     seeds, sizes = range(config.seeds), config.dimensions
@@ -115,21 +78,15 @@ def measure(config: Config, lab: Lab) -> list[Record]:
     return [*rows, _velocities(last, sheet, sizes[largest])]
 
 
-def _start(config: Config, seed: int, d: int) -> _Start:
-    corpus = random_corpus(
-        generator("corpus", seed), config.input_types, config.output_types, config.pairs
-    )
+def _start(config: Config, seed: int, d: int) -> InitialVelocities:
+    types, corpus = (config.input_types, config.output_types), generator("corpus", seed)
     stream = generator("initialisation", seed, d)
     weights = draw_proxy(stream, config.output_types, d)
     embeddings = draw_proxy(stream, config.input_types, d)
-    return _Start(
-        count_table(*corpus, config.input_types, config.output_types),
-        logit_velocity(weights, embeddings, corpus),
-        probability_velocity(weights, embeddings, corpus),
-    )
+    return InitialVelocities.of(weights, embeddings, random_corpus(corpus, *types, config.pairs))
 
 
-def _velocities(starts: Sequence[_Start], sheet: Sheet, d: int) -> Plane:
+def _velocities(starts: Sequence[InitialVelocities], sheet: Sheet, d: int) -> Plane:
     """Return dθ/dτ of every pair of types against its C − C̄, for the figure."""
     points = []
     for seed, start in enumerate(starts):
