@@ -77,19 +77,14 @@ class Procedure:
         return int(max(unit.log, key=lambda row: row[column])["step"])
 
     def weights(self, unit: TrainedUnit, split: str = "val") -> Literal["last", "best"]:
-        """Return the weights that are kept of a run: of the last and of the best step alone.
+        """Return the kept weights, of the best or of the last step, that are the checkpoint's.
 
-        Where the code's checkpoint is neither of them, it is the one that performs better.
+        Where the code's checkpoint is neither of them, those that perform better.
         """
         if self.checkpoint == "last":
             return "last"
-        kept: dict[int, Literal["last", "best"]] = {
-            unit.evaluated_steps[-1]: "last",
-            unit.best_step: "best",
-        }
-        column = log_column(split, self.performance)
-        nearest = max(kept, key=lambda step: unit.log_row(step)[column])
-        return kept.get(self.step(unit, split), kept[nearest])
+        column, best, last = log_column(split, self.performance), unit.best_step, unit.log[-1]
+        return "best" if unit.log_row(best)[column] >= last[column] else "last"
 
 
 TEXT = Procedure("text", "last", own_probe=True, proxy_first=False)

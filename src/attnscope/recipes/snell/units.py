@@ -51,11 +51,8 @@ _PROXY_RATES = {"imdb": 5e-5, "yelp": 5e-5, "amazon": 5e-5}
 _EPOCHS = {
     "multi30k-de-en": 20,
     "multi30k-en-de": 20,
-    "tatoeba-de-en": 30,
     "tatoeba-en-nl": 40,
-    "newstest-de-en": 30,
     "helpdocs-en-nl": 40,
-    "bible-en-pt": 30,
     "bible-it-pt": 40,
 }
 _OTHER_EPOCHS = 30
