@@ -41,7 +41,6 @@ from attnscope.recipes.aitken.units import (
     EscanConfig,
     Group,
     Trained,
-    unit,
     with_printed,
 )
 from attnscope.running.run import draw, run
@@ -79,7 +78,7 @@ class Attending(Network):
 
 
 def trained(model: str, seed: int = 0) -> TrainedUnit:
-    made = unit(TASK, model, seed, config=CONFIG)  # type: ignore[arg-type]
+    made = Group(TASK, model, 1).unit(CONFIG, seed)  # type: ignore[arg-type]
     return TrainedUnit(made, UnitFolder(Path("nowhere")))
 
 

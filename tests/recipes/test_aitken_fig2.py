@@ -28,7 +28,7 @@ from attnscope.models.architectures import AO
 from attnscope.models.encoder_decoder import EncoderDecoder, EncoderDecoderSpec
 from attnscope.models.trace import Trace, attend
 from attnscope.recipes.aitken import fig2
-from attnscope.recipes.aitken.units import KINDS, ArchitectureName, Group, unit
+from attnscope.recipes.aitken.units import KINDS, ArchitectureName, Group
 from attnscope.running.run import run
 from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
@@ -53,7 +53,7 @@ def config(**settings: Any) -> fig2.Config:
 
 def untrained(model: ArchitectureName = "aed", attention: Any = "dot") -> TrainedUnit:
     """Return a network as it is built, without a folder."""
-    made = unit(SHORT, model, 0, config=config(), attention=attention)
+    made = Group(SHORT, model, 1, attention=attention).unit(config(), 0)
     found = TrainedUnit(made, UnitFolder(Path("nowhere")))
     # What `cached_property` would keep once it had read the folder.
     vars(found)["model"] = made.model.build(SHORT, 0)
@@ -66,7 +66,7 @@ def untrained(model: ArchitectureName = "aed", attention: Any = "dot") -> Traine
 def test_units_have_the_sizes_of_the_authors_code(
     model: ArchitectureName, width: int | None, penalty: float
 ) -> None:
-    made = unit(OneToOne(), model, 3, config=fig2.Config())
+    made = Group(OneToOne(), model, 4).unit(fig2.Config(), 3)
     spec, training = cast(EncoderDecoderSpec, made.model), made.training
     assert (spec.cell, spec.hidden, spec.input_dimension) == ("gru", 128, width)
     assert (training.steps, training.batch_size, training.examples) == (6000, 128, 200)
@@ -205,7 +205,7 @@ def test_outputs_are_analysed_up_to_the_end_word_that_was_written() -> None:
     """References have 3 or 4 words; the network ends after 1, 3, or never within the width."""
     ends = torch.tensor([1, 3, 9]).repeat(20)
     kind = type("Placed", (Writing,), {"ends": ends})
-    made = unit(SHORT, "aed", 0, config=config())
+    made = Group(SHORT, "aed", 1).unit(config(), 0)
     model = made.model.build(SHORT, 0).with_teacher_forcing("off")  # type: ignore[attr-defined]
     network = kind(model, SHORT, SHORT.evaluation_batch(60))
     (trace,) = network.traces()
@@ -234,11 +234,11 @@ def test_with_the_right_words_given_outputs_are_real_up_to_the_references_end() 
 @pytest.mark.parametrize("given", ["on", "off"])
 def test_networks_are_trained_on_the_right_words_or_on_their_own(given: str) -> None:
     settings = read_settings(fig2.Config, {"teacher_forcing": given}, "aitken/fig2")
-    made = unit(SHORT, "aed", 0, config=settings)
+    made = Group(SHORT, "aed", 1).unit(settings, 0)
     trace = made.model.build(SHORT, 0).trace(SHORT.training_batch(0, 0, 8))
     assert trace.teacher_forced is (given == "on")
     if given == "on":
-        assert made == unit(SHORT, "aed", 0, config=fig2.Config())
+        assert made == Group(SHORT, "aed", 1).unit(fig2.Config(), 0)
 
 
 def test_seeds_trained_on_their_own_words_are_one_vmapped_group_and_learn(tmp_path: Path) -> None:

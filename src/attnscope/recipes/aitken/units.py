@@ -158,55 +158,6 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def unit(
-    task: Source,
-    architecture: ArchitectureName,
-    seed: int,
-    *,
-    config: AitkenConfig,
-    cell: CellName = "gru",
-    attention: AttentionName = "dot",
-    l2: float | None = None,
-) -> Unit:
-    """Return a network on a task, trained as in the authors' code.
-
-    Parameters
-    ----------
-    task
-        One whose kind is in `SIZES`.
-    cell, attention
-        Those of all figures by default; VED has no attention.
-    l2
-        c of the penalty c·Σθ², by default the authors' for the task and the architecture.
-    """
-    sizes = SIZES[str(type(task).model_fields["kind"].default)]
-    steps = config.budget(task)
-    made: dict[str, Architecture] = {
-        "ved": VED(),
-        "aed": AED(attention=_ATTENTIONS[attention]),
-        "ao": AO(attention=_ATTENTIONS[attention], period=sizes.period),
-    }
-    spec = EncoderDecoderSpec(
-        architecture=made[architecture],
-        cell=cell,
-        hidden=config.hidden,
-        # Only AO's positions need the room.
-        input_dimension=sizes.width if architecture == "ao" else None,
-        teacher_forcing="on" if config.teacher_forcing else "off",
-    )
-    weight = sizes.l2[architecture] if l2 is None else l2
-    training = Training(
-        steps=steps,
-        batch_size=config.batch_size,
-        evaluate_at=every(_EVALUATED, steps),
-        optimizer=AitkenAdam(),
-        objective=(Likelihood(), SquaredNorm(weight=weight)),
-        examples=config.examples,
-        scores=() if architecture == "ved" else (Attention(),),
-    )
-    return Unit(source=task, model=spec, training=training, seed=seed)
-
-
 @dataclass(frozen=True)
 class Group:
     """Networks that differ only in their seed."""
@@ -230,17 +181,35 @@ class Group:
 
     def units(self, config: AitkenConfig) -> list[Unit]:
         """Return the units, one for each seed."""
-        return [
-            unit(
-                self.task,
-                self.model,
-                seed,
-                config=config,
-                cell=self.cell,
-                attention=self.attention,
-            )
-            for seed in range(self.seeds)
-        ]
+        return [self.unit(config, seed) for seed in range(self.seeds)]
+
+    def unit(self, config: AitkenConfig, seed: int) -> Unit:
+        """Return one network, trained as in the authors' code; its task's kind is in `SIZES`."""
+        sizes = SIZES[str(type(self.task).model_fields["kind"].default)]
+        steps, attention = config.budget(self.task), _ATTENTIONS[self.attention]
+        made: dict[str, Architecture] = {
+            "ved": VED(),
+            "aed": AED(attention=attention),
+            "ao": AO(attention=attention, period=sizes.period),
+        }
+        spec = EncoderDecoderSpec(
+            architecture=made[self.model],
+            cell=self.cell,
+            hidden=config.hidden,
+            # Only AO's positions need the room.
+            input_dimension=sizes.width if self.model == "ao" else None,
+            teacher_forcing="on" if config.teacher_forcing else "off",
+        )
+        training = Training(
+            steps=steps,
+            batch_size=config.batch_size,
+            evaluate_at=every(_EVALUATED, steps),
+            optimizer=AitkenAdam(),
+            objective=(Likelihood(), SquaredNorm(weight=sizes.l2[self.model])),
+            examples=config.examples,
+            scores=() if self.model == "ved" else (Attention(),),
+        )
+        return Unit(source=self.task, model=spec, training=training, seed=seed)
 
     def sheet(self, seeds: Sequence[int]) -> Sheet:
         """Return the sheet of some of the networks' measurements."""
