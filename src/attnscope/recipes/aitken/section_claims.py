@@ -33,6 +33,7 @@ from attnscope.claims.table import (
     Claim,
     Finding,
     Needs,
+    NotMeasured,
     Part,
     Rule,
     several,
@@ -151,22 +152,16 @@ _JOINED = "steps from the last to the one nearest to the decoder's first"
 
 def _at_longest(cell: Cell) -> Finding:
     """Check VED's path on sequences of the longest length."""
-    longest = max(_lengths(cell), default=None)
-    at = {"length": longest if longest is not None else _never}
+    rows = cell.select("steps_from_last", length=None)
+    lengths = [int(row.axes["length"]) for row in rows if "length" in row.axes]
+    if not lengths:
+        raise NotMeasured("adjacent_steps")
+    at = {"length": max(lengths)}
     parts = (
-        Part(f"length {longest}: {_PATH}", "adjacent_steps", above, MOST, at),
-        Part(f"length {longest}: {_JOINED}", "steps_from_last", _at_zero, given=at),
+        Part(f"length {max(lengths)}: {_PATH}", "adjacent_steps", above, MOST, at),
+        Part(f"length {max(lengths)}: {_JOINED}", "steps_from_last", _at_zero, given=at),
     )
     return together([part(cell) for part in parts])
-
-
-def _lengths(cell: Cell) -> list[int]:
-    rows = cell.select("steps_from_last", length=None)
-    return [int(row.axes["length"]) for row in rows if "length" in row.axes]
-
-
-def _never(length: Any) -> bool:
-    return False
 
 
 def _reversed(*agreement: Check) -> Claim:
