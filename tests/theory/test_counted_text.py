@@ -59,11 +59,11 @@ def test_counts_are_the_first_counts_of_model1_and_others_are_not() -> None:
 
 
 def test_polar_words_speak_for_a_label_or_against_it_and_frequent_ones_are_neither() -> None:
-    reviews = [(("the", "good"), ("yes",)), (("the", "bad"), ("no",))] * 3
-    text = CountedText.of([*reviews, (("the", "once"), ("yes",))])
+    reviews = [(("all", "good"), ("yes",)), (("bad",), ("no",))] * 3
+    text = CountedText.of([*reviews, (("all", "once"), ("yes",))])
     found = {
         group: text.inputs.decode(words.tolist())
         for group, words in text.polar_words("yes", 1, least=2).items()
     }
-    assert found == {"positive": ["good"], "frequent": ["the"], "negative": ["bad"]}
+    assert found == {"positive": ["good"], "frequent": ["all"], "negative": ["bad"]}
     assert text.shares().to_dense()[0, text.inputs.id("good")] == 0.5
