@@ -18,6 +18,7 @@ from attnscope.recipes.snell import cooccurrence as recipe
 from attnscope.running.run import draw, run
 from attnscope.runs.result import Matrix, Measurement, Result
 from attnscope.runs.spec import read_settings
+from attnscope.theory import counted_text
 from attnscope.training.engine.workers import Workers
 from cases import for_each
 
@@ -189,7 +190,7 @@ def test_counts_of_a_later_em_step_are_not_the_count_table(
     def skewed(input_types: int, output_types: int) -> Tensor:
         return torch.rand(input_types, output_types, generator=torch.Generator()).double()
 
-    monkeypatch.setattr(recipe, "uniform_translation", skewed)
+    monkeypatch.setattr(counted_text, "uniform_translation", skewed)
     later = measure(CONFIG, tmp_path)
     assert all((row.value or 0) > 0.1 for row in later.select("ibm_difference"))
 

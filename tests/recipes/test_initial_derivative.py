@@ -13,6 +13,7 @@ from attnscope.recipes.kit.lab import Lab
 from attnscope.recipes.snell import initial_derivative as recipe
 from attnscope.running.run import draw, run
 from attnscope.runs.result import Measurement, Plane, Result
+from attnscope.theory import initial_derivative as theory
 from attnscope.training.engine.workers import Workers
 
 # Few enough to be quick, and enough for intervals within the claim's margins.
@@ -84,7 +85,7 @@ def test_error_that_falls_too_slowly_fails_the_claim(result: Result, law: str) -
 def test_theta_measured_against_equation_15_as_printed_fails_the_claim(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(recipe, "predicted_probability_velocity", recipe.predicted_logit_velocity)
+    monkeypatch.setattr(theory, "predicted_probability_velocity", theory.predicted_logit_velocity)
     assert decide(measure(CONFIG, tmp_path)).verdict is Verdict.FAILS
 
 
