@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from attnscope.data.batch import Batch, Example, collate
 from attnscope.errors import MissingCapability, UsageError
 from attnscope.models.adapter import adapt
 from attnscope.models.contract import check_model
 from attnscope.models.intervention import Given, Permuted, Uniform
+from attnscope.scores.saliency import Saliency
+from attnscope.scores.score import read_score
 from cases import for_each
 
 TYPES, WIDTH = 20, 12
@@ -221,6 +224,137 @@ def test_pytorchs_transformer_has_all_its_sites():
     assert model.places.named("cross").name == "cross.2"
     report = check_model(model, WRITTEN)
     assert report.ok, report
+
+
+class Parallel(nn.Module):
+    """All output words at once; ``weigh`` makes weights [batch, out, inp] of logits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(6)
+        self.source = nn.Embedding(TYPES, WIDTH, padding_idx=0)
+        self.target = nn.Embedding(TYPES, WIDTH)
+        self.output = nn.Linear(2 * WIDTH, TYPES)
+
+    def forward(self, source, target):
+        states, queries = self.source(source), self.target(target)
+        logits = (queries @ states.mT).masked_fill((source == 0)[:, None], -1e9)
+        return self.output(torch.cat([queries, self.weigh(logits) @ states], -1))
+
+
+class OutputFirst(Parallel):
+    def weigh(self, logits):
+        return logits.transpose(0, 1).softmax(-1).transpose(0, 1)
+
+
+class OneAxis(Parallel):
+    def weigh(self, logits):
+        return logits.flatten(0, 1).softmax(-1).view_as(logits)
+
+
+def test_rows_and_examples_are_told_apart_whatever_the_size_of_the_batch():
+    for kind in (OutputFirst, OneAxis):
+        model = adapt(kind(), call=write, example=WRITTEN)
+        with torch.no_grad():
+            whole = model.trace(WRITTEN).sites["cross"].weights
+            assert whole.shape == (3, 1, 5, 7)
+            # Four output words and two examples, two words and one: each divides the other.
+            for rows in ([0, 2], [2]):
+                some = WRITTEN.rows(torch.tensor(rows)).trimmed()
+                found = model.trace(some).sites["cross"].weights
+                out, inp = found.shape[2:]
+                assert (out, inp) == (some.targets.shape[1], some.inputs.shape[1])
+                torch.testing.assert_close(found, whole[rows][:, :, :out, :inp])
+
+
+def test_a_softmax_whose_axes_cannot_be_told_apart_is_refused_in_one_sentence():
+    class OutputFirstOneAxis(Parallel):
+        def weigh(self, logits):
+            swapped = logits.transpose(0, 1)
+            return swapped.flatten(0, 1).softmax(-1).view_as(swapped).transpose(0, 1)
+
+    with pytest.raises(MissingCapability, match="No attention of OutputFirstOneAxis can be meas"):
+        adapt(OutputFirstOneAxis(), call=write, example=WRITTEN)
+
+
+class Fused(Words):
+    """Fused attention of three heads with a bias by head and distance, as ALiBi has it."""
+
+    def attend(self, states, mask):
+        size, length, _ = states.shape
+        heads = states.view(size, length, 3, -1).transpose(1, 2)
+        places = torch.arange(length)
+        slopes = torch.tensor([1.0, 0.5, 0.25])[:, None, None]
+        bias = -slopes * (places - places[:, None]).abs()
+        mixed = nn.functional.scaled_dot_product_attention(heads, heads, heads, attn_mask=bias)
+        return mixed[:, :, 0].flatten(1)
+
+
+class FusedInGroups(Words):
+    """The same function over five axes: groups of heads that share keys and values."""
+
+    def attend(self, states, mask):
+        size, length, _ = states.shape
+        queries = states.view(size, length, 2, 2, 3).permute(0, 2, 3, 1, 4)
+        keys = queries[:, :, :1]
+        seen = mask[:, None, None, None]
+        mixed = nn.functional.scaled_dot_product_attention(queries, keys, keys, attn_mask=seen)
+        return mixed[:, :, :, 0].flatten(1)
+
+
+@for_each("kind", [Fused, FusedInGroups])
+def test_fused_attention_is_the_models_own_whatever_the_size_of_the_batch(kind):
+    model = adapt(kind(), example=LABELLED)
+    for size in (1, 2, 3):
+        batch = LABELLED.rows(slice(0, size))
+        with torch.no_grad():
+            watched, native = model.trace(batch).logits[:, 0], model.module(batch.inputs)
+        torch.testing.assert_close(watched, native, rtol=1e-5, atol=1e-5)
+
+
+def test_weights_next_to_a_sink_are_given_back_bit_for_bit():
+    class Sink(Words):
+        def attend(self, states, mask):
+            logits = (states @ self.query).masked_fill(~mask, -1e30)
+            with_sink = torch.cat([logits, logits.new_zeros(len(logits), 1)], -1)
+            return torch.bmm(with_sink.softmax(-1)[:, None, :-1], states)[:, 0]
+
+    model = adapt(Sink(), example=LABELLED)
+    assert model.places[0].sinks == 1
+    with torch.no_grad():
+        own = model.trace(LABELLED)
+        weights = own.sites["cross"].weights
+        assert model.outputs(LABELLED, {"cross": Given(weights)}).equal(own.logits)
+        # Weights of a sum of 1 share out what the sink leaves.
+        even = model.trace(LABELLED, {"cross": Uniform()}).sites["cross"].weights
+    torch.testing.assert_close(even.sum(-1), weights.sum(-1))
+
+
+def test_a_model_that_reads_its_inputs_time_first_has_embeddings():
+    class Transposed(Additive):
+        def forward(self, ids):
+            states = self.embedding(ids.T).transpose(0, 1)
+            return self.output(self.attend(states, ids > 0))
+
+    class Plain(Additive):
+        def forward(self, ids):
+            return self.output(self.attend(self.embedding(ids), ids > 0))
+
+    scores = [
+        read_score(Saliency(), adapt(kind(), example=LABELLED), LABELLED).values
+        for kind in (Transposed, Plain)
+    ]
+    torch.testing.assert_close(*scores)
+
+
+@for_each("reentrant", [True, False])
+def test_a_pass_that_is_run_again_in_backward_passes_is_refused_in_one_sentence(reentrant):
+    class Recomputed(Additive):
+        def attend(self, states, mask):
+            return checkpoint(super().attend, states, mask, use_reentrant=reentrant)
+
+    with pytest.raises(MissingCapability, match="Recomputed is run again in backward passes"):
+        adapt(Recomputed(), example=LABELLED)
 
 
 def test_a_model_without_attention_is_refused_in_one_sentence():

@@ -2,8 +2,9 @@
 
 Three examples of unequal lengths are run under watch, once with all softmaxes looked at and a
 second time in shorter form: what does not grow with the input (landmarks, kernels) is no attention
-to it. The gradient of the output with respect to a site's weights shows which rows it reads: rows
-whose gradient is exactly 0 are not read.
+to it, and what looks like heads and grows is rows. The gradient of the output with respect to a
+site's weights shows which rows it reads: rows whose gradient is exactly 0 are not read. It also
+shows that a site's first axis is that of the examples: none has a gradient from another's output.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnscope.data.batch import Batch
 from attnscope.errors import MissingCapability
+from attnscope.models.layout import Form
 from attnscope.models.lineage import factors_of
 from attnscope.models.places import (
     Call,
@@ -55,21 +57,25 @@ def discover(module: nn.Module, run: Run, batch: Batch) -> Discovery:
     batch
         A few examples of unequal lengths, targets of another length than inputs.
     """
-    watch = Watch(module, batch)
-    with torch.enable_grad(), watch:
-        logits = run(batch)
-    short = Watch(module, shorter(batch))
-    with torch.no_grad(), short:
-        run(short.batch)
+    watch, logits = _watched(module, run, batch)
+    short = _shorter_pass(module, run, batch, watch.forms)
+    rows = _rows(watch, short)
+    if rows:
+        watch, logits = _watched(module, run, batch, watch.forms | rows)
+        short = _shorter_pass(module, run, batch, watch.forms)
+    _demand_one_pass(module, watch)
+    whole = [seen for seen in watch.seen if seen.values is not None]
+    mixed = _mixed(logits, whole, short)
+    candidates = [seen for seen in whole if seen.call not in mixed]
     lengths = {seen.call: seen.inp for seen in short.seen if seen.values is not None}
-    candidates = [seen for seen in watch.seen if seen.values is not None]
     own = {batch.inputs.shape[1], batch.targets.shape[1]}
     kept = [seen for seen in candidates if _follows(seen, lengths, own)]
     # Of an image or a sound nothing grows: its length is always the same.
     kept = kept if any(seen.inp != lengths.get(seen.call) for seen in kept) else candidates
     if not kept:
-        raise MissingCapability(_nothing_seen(module))
+        raise MissingCapability(_nothing_seen(module, mixed))
     left_out = [LeftOut(call.module, "windows or another shape") for call in watch.unread]
+    left_out += [LeftOut(call.module, "its axes cannot be told apart") for call in mixed]
     left_out += [
         LeftOut(seen.call.module, f"{seen.inp} fixed positions, not the input's")
         for seen in candidates
@@ -79,6 +85,56 @@ def discover(module: nn.Module, run: Run, batch: Batch) -> Discovery:
     return Discovery(Places(_placed(kept, reads, batch), left_out), logits.detach())
 
 
+def _watched(
+    module: nn.Module, run: Run, batch: Batch, forms: Mapping[Call, Form] | None = None
+) -> tuple[Watch, Tensor]:
+    watch = Watch(module, batch, forms=forms)
+    with torch.enable_grad(), watch:
+        return watch, run(batch)
+
+
+@torch.no_grad()
+def _shorter_pass(module: nn.Module, run: Run, batch: Batch, forms: Mapping[Call, Form]) -> Watch:
+    watch = Watch(module, shorter(batch), forms=forms)
+    with watch:
+        run(watch.batch)
+    return watch
+
+
+def _rows(watch: Watch, short: Watch) -> dict[Call, Form]:
+    """Return the softmaxes over [B·T, L]: as many heads of one row as there are positions."""
+    heads = {seen.call: seen.logits.shape[1] for seen in short.seen}
+    found: dict[Call, Form] = {}
+    for seen in watch.seen:
+        count, out = seen.logits.shape[1:3]
+        if out == 1 and heads.get(seen.call, count) != count:
+            found[seen.call] = "rows"
+    return found
+
+
+def _demand_one_pass(module: nn.Module, watch: Watch) -> None:
+    if watch.recomputed:
+        raise MissingCapability(
+            f"{watch.recomputed[0] or type(module).__name__} is run again in backward passes "
+            "(torch.utils.checkpoint), where it cannot be watched: switch that off."
+        )
+
+
+def _mixed(logits: Tensor, seen: Sequence[Seen], short: Watch) -> list[Call]:
+    """Return the calls whose heads change with the input's length, or whose examples mix."""
+    heads = {each.call: each.logits.shape[1] for each in short.seen}
+    mixed = {e.call for e in seen if heads.get(e.call, e.logits.shape[1]) != e.logits.shape[1]}
+    if seen and logits.requires_grad and len(logits) > 1:
+        with torch.enable_grad():
+            one = logits[0].square().sum()
+        slopes = torch.autograd.grad(
+            one, [each.weights for each in seen], allow_unused=True, retain_graph=True
+        )
+        others = zip(seen, slopes, strict=True)
+        mixed |= {e.call for e, slope in others if slope is not None and bool(slope[1:].any())}
+    return [each.call for each in seen if each.call in mixed]
+
+
 def _follows(seen: Seen, lengths: Mapping[Call, int], own: set[int]) -> bool:
     """Tell whether the positions attended to are those of the input or of the output."""
     return seen.inp in own or lengths.get(seen.call, seen.inp) != seen.inp
@@ -86,8 +142,15 @@ def _follows(seen: Seen, lengths: Mapping[Call, int], own: set[int]) -> bool:
 
 def shorter(batch: Batch) -> Batch:
     """Return the shorter examples of a batch, without the padding of the longest."""
-    rows = batch.input_lengths.argsort()[: max(1, len(batch) - 1)]
-    return batch.rows(rows).trimmed()
+    return batch.rows(shorter_rows(batch)).trimmed()
+
+
+def shorter_rows(batch: Batch) -> Int[Tensor, " row"]:
+    """Return the examples that have neither the longest input nor, if lengths differ, output."""
+    by_length = batch.input_lengths.argsort()[: max(1, len(batch) - 1)]
+    out = batch.target_lengths
+    less = by_length[out[by_length] < out.max()]
+    return less if len(less) else by_length
 
 
 def _placed(kept: Sequence[Seen], reads: Sequence[Reads], batch: Batch) -> list[Place]:
@@ -121,6 +184,7 @@ def _placed(kept: Sequence[Seen], reads: Sequence[Reads], batch: Batch) -> list[
                     mapped=seen.output_map is not None,
                     steps=steps,
                     sinks=seen.logits.shape[-1] - seen.inp,
+                    form=seen.form,
                     call=seen.call,
                 ),
             )
@@ -171,7 +235,12 @@ def _pattern(slope: Tensor | None, batch: Batch) -> Reads:
     return "last" if not bool((read & (rows != last)).any()) else "all"
 
 
-def _nothing_seen(module: nn.Module) -> str:
+def _nothing_seen(module: nn.Module, mixed: Sequence[Call]) -> str:
+    if mixed:
+        return (
+            f"No attention of {type(module).__name__} can be measured: the axes of its softmax in "
+            f"{mixed[0].line} cannot be told apart."
+        )
     config = getattr(module, "config", None)
     kernel = getattr(config, "_attn_implementation", None)
     named = f" (its attention runs as {kernel!r})" if kernel not in (None, "eager", "sdpa") else ""

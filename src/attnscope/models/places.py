@@ -17,6 +17,7 @@ from typing import Literal
 
 from attnscope.errors import UsageError, suggestion
 from attnscope.models.intervention import AttentionRule
+from attnscope.models.layout import Form
 from attnscope.models.trace import Site
 
 Kind = Literal["encoder", "decoder", "cross"]
@@ -60,6 +61,8 @@ class Place:
         Whether it is called once per output word, in a loop.
     sinks
         How many columns of its softmax belong to no input.
+    form
+        How its softmax lies: heads or rows after the batch, or time first.
     call
         Where its softmax is.
     """
@@ -75,6 +78,7 @@ class Place:
     mapped: bool
     steps: bool
     sinks: int
+    form: Form
     call: Call
 
 

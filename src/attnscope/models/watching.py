@@ -14,17 +14,20 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import torch
+import torch.utils.checkpoint
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from attnscope.data.batch import Batch
+from attnscope.errors import MissingCapability
 from attnscope.models.intervention import AttentionRule, Frozen, Learned, Only
-from attnscope.models.layout import Layout, allowed_of, one_row, split_mask
+from attnscope.models.layout import Form, Layout, allowed_of, one_row, split_mask
 from attnscope.models.lineage import TRACKED, Context, Lineage, Origin, Weights, as_heads
 from attnscope.models.places import Call, Place
 from attnscope.models.values import MATRIX, values_beside
@@ -50,6 +53,7 @@ class Seen:
     factors: tuple[Tensor, Tensor] | None = None
     output_map: Float[Tensor, "stream joined"] | None = None
     input_first: bool = False  # a softmax over the first axis
+    form: Form = "heads"
 
     @property
     def inp(self) -> int:
@@ -58,7 +62,7 @@ class Seen:
 
 
 class Watch(TorchFunctionMode):
-    """The mode; ``seen`` has the attentions of the pass in their order.
+    """The mode: everything that is known about the attentions of one pass.
 
     Parameters
     ----------
@@ -70,6 +74,17 @@ class Watch(TorchFunctionMode):
         Known places by call; None in a first pass, which looks at every softmax.
     rules
         Replaced attention by the names of places.
+    forms
+        How softmaxes lie, where a first pass has shown it.
+
+    Attributes
+    ----------
+    seen
+        The attentions of the pass in their order.
+    unread
+        Calls whose layout is not known.
+    recomputed
+        Modules whose pass is run again in a backward pass (``torch.utils.checkpoint``).
     """
 
     def __init__(
@@ -78,11 +93,14 @@ class Watch(TorchFunctionMode):
         batch: Batch,
         places: Mapping[Call, Place] | None = None,
         rules: Mapping[str, AttentionRule] | None = None,
+        forms: Mapping[Call, Form] | None = None,
     ) -> None:
         super().__init__()
         self.batch, self.places, self.rules = batch, places, rules or {}
+        self.forms = dict(forms or {})
         self.seen: list[Seen] = []
         self.unread: list[Call] = []
+        self.recomputed: list[str] = []
         self.embeddings: Tensor | None = None
         self._paths = {id(part): path for path, part in module.named_modules()}
         self._counts: Counter[tuple[str, str]] = Counter()
@@ -104,8 +122,8 @@ class Watch(TorchFunctionMode):
             return self._multi_head(func, args, kwargs)
         result = func(*args, **kwargs)
         if name == "embedding":
-            self._embedded(args, kwargs, result)
-        elif name in _MAPS:
+            return self._embedded(args, kwargs, result)
+        if name in _MAPS:
             self._mapped(name, args)
         else:
             self._follow(name, args, kwargs, result)
@@ -135,7 +153,8 @@ class Watch(TorchFunctionMode):
         dim = args[1] if len(args) > 1 else kwargs.get("dim")
         own = func(*args, **kwargs)
         call, place = self._call()
-        layout = Layout.of(logits, dim, len(self.batch)) if isinstance(dim, int) else None
+        form = self.forms.get(call) if place is None else place.form
+        layout = Layout.of(logits, dim, len(self.batch), form) if isinstance(dim, int) else None
         if layout is None:
             self.unread.append(call)
             return own
@@ -145,7 +164,8 @@ class Watch(TorchFunctionMode):
         allowed = allowed_of(shaped)
         weights = self._ruled(place, shaped, allowed, layout.heads(own))
         seen = Seen(call, place, shaped, allowed, weights, self._lineage.of(logits))
-        seen.input_first = dim in (0, -logits.ndim)
+        seen.input_first, seen.form = dim in (0, -logits.ndim), layout.form
+        self.forms[call] = layout.form
         result = layout.back(weights)
         self._lineage.mark(result, Weights(self._add(seen)))
         return result
@@ -178,12 +198,14 @@ class Watch(TorchFunctionMode):
         heads = lead.numel() // size
         wide = torch.float64 if query.dtype == torch.float64 else torch.float32
         queries = query.reshape(size, heads, *query.shape[-2:]).to(wide)
+        if len(lead) > 2 and not enable_gqa:
+            key, value = (part.expand(*lead, *part.shape[-2:]) for part in (key, value))
         keys, values = (as_heads(part, size, heads, part.shape[-2]) for part in (key, value))
         assert keys is not None
         assert values is not None
         queries = queries * (query.shape[-1] ** -0.5 if scale is None else scale)
         products = queries @ keys.to(wide).mT
-        logits, allowed = split_mask(_by_head(attn_mask, size, heads), is_causal, products)
+        logits, allowed = split_mask(_by_head(attn_mask, lead, size), is_causal, products)
         able = allowed.any(-1, keepdim=True)
         filled = logits.masked_fill(~allowed & able, -math.inf)
         own = filled.softmax(-1).masked_fill(~able, 0.0)
@@ -212,6 +234,11 @@ class Watch(TorchFunctionMode):
 
     def _ruled(self, place: Place | None, logits: Tensor, allowed: Tensor, own: Tensor) -> Tensor:
         """Return the weights that the site's rule gives, or its own."""
+        if place is not None and logits.shape[1] != place.heads:
+            raise MissingCapability(
+                f"{place.name} has {logits.shape[1]} heads in this pass and had {place.heads} in "
+                "the first one: its attention cannot be measured."
+            )
         rule = self.rules.get(place.name) if place else None
         if rule is None or place is None or isinstance(rule, Learned):
             return own
@@ -238,6 +265,8 @@ class Watch(TorchFunctionMode):
         self._counts[module, line] += 1
         call = Call(module, line, number)
         if self.places is None:
+            if _is_recomputed(sys._getframe(2)):
+                self.recomputed.append(module)
             return call, None
         return call, self.places.get(call) or self._step_place(call)
 
@@ -250,10 +279,17 @@ class Watch(TorchFunctionMode):
         self.seen.append(seen)
         return len(self.seen) - 1
 
-    def _embedded(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Tensor) -> None:
+    def _embedded(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Tensor) -> Tensor:
+        """Keep the embeddings of the inputs, batch first, in the graph of what depends on them."""
         ids = args[0] if args else kwargs["input"]
-        if self.embeddings is None and ids.equal(self.batch.inputs):
+        if self.embeddings is not None:
+            return result
+        if ids.equal(self.batch.inputs):
             self.embeddings = result
+        elif ids.equal(self.batch.inputs.T):
+            self.embeddings = result.transpose(0, 1)
+            return self.embeddings.transpose(0, 1)
+        return result
 
     def _mapped(self, name: str, args: tuple[Any, ...]) -> None:
         """Note the linear map that the heads' joined context enters."""
@@ -306,8 +342,10 @@ def replaced(
     ruled = torch.where(able[:, None], ruled, own[..., :inp].to(ruled.dtype)).to(own.dtype)
     if not sinks:
         return ruled
-    left = own[..., :inp].sum(-1, keepdim=True)
-    return torch.cat([ruled * left, own[..., inp:]], -1)
+    left, shared = (each[..., :inp].sum(-1, keepdim=True) for each in (own, ruled))
+    # Weights of a trace leave the sink its share already: given back, they stay as they are.
+    scale = torch.where(shared > 0, left / shared, 1.0).detach()
+    return torch.cat([ruled * scale, own[..., inp:]], -1)
 
 
 def _at_step(rule: AttentionRule, logits: Tensor, mask: Tensor, batch: Batch, step: int) -> Tensor:
@@ -329,11 +367,24 @@ def _enters(context: Float[Tensor, "batch out heads value"], entering: Tensor) -
     return joined.shape == found.shape and torch.allclose(joined, found, rtol=1e-2, atol=1e-3)
 
 
-def _by_head(mask: Tensor | None, batch: int, heads: int) -> Tensor | None:
-    """Return a mask of [B·H, T, L] with its heads apart."""
-    if mask is not None and mask.ndim == 3 and mask.shape[0] == batch * heads:
-        return mask.unflatten(0, (batch, heads))
-    return mask[:, None] if mask is not None and mask.ndim == 3 and len(mask) == batch else mask
+def _by_head(mask: Tensor | None, lead: torch.Size, batch: int) -> Tensor | None:
+    """Return a mask of fused attention as one of [batch, heads, out, inp] or what spreads to it.
+
+    It spreads over the queries' leading axes: a mask of three is [heads, out, inp] for queries of
+    four, and [batch · heads, out, inp] for queries of three.
+    """
+    if mask is None or (len(lead) == 2 and mask.ndim <= 4):
+        return mask
+    return mask.expand(*lead, *mask.shape[-2:]).reshape(batch, -1, *mask.shape[-2:])
+
+
+def _is_recomputed(frame: FrameType | None) -> bool:
+    """Tell whether a frame is inside a pass that a backward pass runs again."""
+    while frame is not None:
+        if frame.f_code.co_filename == torch.utils.checkpoint.__file__:
+            return True
+        frame = frame.f_back
+    return False
 
 
 @contextmanager
