@@ -18,7 +18,8 @@ from attnscope.audits.running import audit
 from attnscope.audits.stored import export
 from attnscope.audits.texts import Texts, read_texts
 from attnscope.claims.decide import Verdict
-from attnscope.errors import UsageError
+from attnscope.errors import MissingCapability, UsageError
+from attnscope.models.adapter import adapt
 from attnscope.runs.atomic import read_json
 
 
@@ -94,6 +95,74 @@ def test_two_models_of_the_same_weights_agree_entirely(keyword, planted, tmp_pat
     done = audit(keyword, planted, out=tmp_path, only=["stable"], against=[keyword])
     assert value(done, "stability", score="attention") == 1.0
     assert value(done, "stability", score="lexical_probe") == 1.0
+
+
+def renumbered(module):
+    """Return a model with the same words under other ids: what was word n is the nth from last."""
+    other = type(module)(module.sharp)
+    with torch.no_grad():
+        other.embedding.weight[1:] = module.embedding.weight[1:].flip(0)
+        other.output.weight.copy_(module.output.weight)
+    return other
+
+
+class Halves:
+    """A tokeniser that cuts each word into two pieces: its number from the last, and ``##``."""
+
+    def __call__(self, text, verbose):
+        return {"input_ids": [piece for word in text.split() for piece in (40 - int(word), 1)]}
+
+    def convert_ids_to_tokens(self, ids):
+        return ["##" if each == 1 else str(each) for each in ids]
+
+
+def test_models_are_compared_through_their_own_tokenisers(keyword, planted, tmp_path):
+    def numbers(text):
+        return [40 - int(word) for word in text.split()]
+
+    for cut in (numbers, Halves()):  # other ids, other pieces
+        rival = adapt(renumbered(keyword.module), tokenizer=cut)
+        done = audit(keyword, planted, out=tmp_path, only=["stable"], against=[rival])
+        assert value(done, "stability", score="attention") == 1.0
+        assert value(done, "stability", score="lexical_probe") == 1.0
+
+
+def test_models_that_read_other_words_are_not_compared(keyword, planted, tmp_path):
+    rival = adapt(keyword.module, tokenizer=lambda text: [int(word) for word in text.split()][:-1])
+    with pytest.raises(UsageError, match="cuts texts into other pieces"):
+        audit(keyword, planted, out=tmp_path, only=["stable"], against=[rival])
+
+
+def test_other_checkpoints_and_other_gold_links_are_another_audit(keyword, planted, tmp_path):
+    from safetensors.torch import save_file
+
+    folder = tmp_path / "models" / "checkpoint-5"
+    folder.mkdir(parents=True)
+    state = {name: value.clone() for name, value in keyword.module.state_dict().items()}
+    found = [audit(keyword, planted, out=tmp_path, only=["stable"])]
+    for scale in (1.0, 0.5):
+        state["output.weight"] *= scale
+        save_file(state, folder / "model.safetensors")
+        settings = {"only": ["stable"], "checkpoints": tmp_path / "models"}
+        found.append(audit(keyword, planted, out=tmp_path, **settings))
+    assert len({each.folder for each in found}) == 3
+    assert [len(each.result.pictures) for each in found] == [0, 3, 3]
+    links = [(frozenset({(0, 0)}),), (frozenset({(0, 1)}),)]
+    gold = [Texts("pair", "all", ("1 2",), targets=("2 1",), sure=e, possible=e) for e in links]
+    assert gold[0].digest != gold[1].digest
+
+
+def test_a_pass_that_is_not_the_models_own_on_the_texts_is_refused(keyword, planted, tmp_path):
+    class Long(type(keyword.module)):
+        """Other outputs under watch, for texts that are longer than those of the first pass."""
+
+        def forward(self, ids):
+            watched = torch.overrides._get_current_function_mode() is not None
+            return super().forward(ids) * (2 if watched and ids.shape[1] > 8 else 1)
+
+    model = adapt(Long(sharp=8.0), tokenizer=keyword.tokeniser.cut)
+    with pytest.raises(MissingCapability, match="is not the model's own"):
+        audit(model, planted, out=tmp_path, only=["uniform"])
 
 
 def contents(folder) -> dict[str, bytes]:

@@ -16,13 +16,8 @@ from attnscope.models.adapted import Adapted
 _FILES = ("model.safetensors", "pytorch_model.bin")
 
 
-def read_checkpoints(
-    folder: Path, model: Adapted, trust_remote_code: bool, device: torch.device
-) -> dict[int, Adapted]:
-    """Return the model with the weights of each checkpoint, by step; gaps are allowed.
-
-    Weights are read as safetensors, or with ``weights_only``.
-    """
+def find_checkpoints(folder: Path) -> dict[int, Path]:
+    """Return the folders of checkpoints by step; gaps are allowed."""
     found = {}
     for path in sorted(folder.glob("checkpoint-*")):
         number = re.fullmatch(r"checkpoint-(\d+)", path.name)
@@ -30,11 +25,14 @@ def read_checkpoints(
             found[int(number[1])] = path
     if not found:
         raise UsageError(f"{folder} has no folder checkpoint-N.")
-    return {step: with_weights(model, path) for step, path in sorted(found.items())}
+    return dict(sorted(found.items()))
 
 
 def with_weights(model: Adapted, path: Path) -> Adapted:
-    """Return a copy of an adapted model with the weights of a checkpoint."""
+    """Return a copy of an adapted model with the weights of a checkpoint.
+
+    They are read as safetensors, or with ``weights_only``.
+    """
     twin = copy.copy(model)
     twin._modules = dict(model._modules)
     twin.module = copy.deepcopy(model.module)

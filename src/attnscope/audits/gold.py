@@ -136,9 +136,14 @@ def _word_links(part: TokenisedBatch, score: Score, shift: int) -> Bool[Tensor, 
         values = torch.roll(score.values, -shift, dims=1)
         values[:, -1] = score.values[:, -1]
         score = Score(score.name, values, score.input_mask, score.batch)
-    targets = part.target_words.masked_fill(~part.target_mask, -1)
-    merged = merge_words(score, word_groups(part), _without_gaps(targets))
+    merged = by_word(score, part)
     return links_of(merged.values, merged.input_mask, merged.target_mask)
+
+
+def by_word(score: Score, part: TokenisedBatch) -> Score:
+    """Return a score of pieces as one of words, which stand between blanks."""
+    targets = part.target_words.masked_fill(~part.target_mask, -1)
+    return merge_words(score, word_groups(part), _without_gaps(targets))
 
 
 def _without_gaps(groups: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from attnscope.audits.checkpoints import with_weights
 from attnscope.audits.claims import LEAST
 from attnscope.audits.replaceable import SEARCHED, STEPS
 from attnscope.audits.subject import POSITIONS, Subject
@@ -21,6 +22,7 @@ from attnscope.audits.texts import Texts
 from attnscope.data.tokenised import TokenisedBatch
 from attnscope.errors import UsageError
 from attnscope.models.adapted import Adapted
+from attnscope.runs.result import Record
 
 _CHANCE_MARGIN = 0.05
 
@@ -95,9 +97,23 @@ def config_of(subject: Subject, asked: Sequence[str], model: Any) -> dict[str, A
     }
 
 
-def identity_of(subject: Subject, rivals: Sequence[Adapted]) -> dict[str, Any]:
+def demand_own_pass(subject: Subject) -> list[Record]:
+    """Raise where the pass under watch is not the model's own on these texts."""
+    for _, part in subject.parts:
+        subject.model.demand_own_pass(part)
+    return []
+
+
+def identity_of(
+    subject: Subject, rivals: Sequence[Adapted], checkpoints: Mapping[int, Path]
+) -> dict[str, Any]:
     """Return what makes an audit another one: weights, texts, versions."""
+    learned = {
+        str(step): _weights_digest(with_weights(subject.model, path).module)
+        for step, path in checkpoints.items()
+    }
     return {
+        **({"checkpoints": learned} if learned else {}),
         "weights": [_weights_digest(each.module) for each in (subject.model, *rivals)],
         "texts": subject.texts.digest,
         "ids": hashlib.sha256(subject.batch.inputs.cpu().numpy().tobytes()).hexdigest(),

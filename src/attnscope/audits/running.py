@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,11 @@ from attnscope.audits import (
     temporal,
     uniform,
 )
-from attnscope.audits.checkpoints import read_checkpoints
+from attnscope.audits.checkpoints import find_checkpoints
 from attnscope.audits.claims import QUESTIONS, decide, sentence
 from attnscope.audits.prepare import (
     config_of,
+    demand_own_pass,
     device_of,
     identity_of,
     notices_of,
@@ -40,7 +42,6 @@ from attnscope.audits.subject import Subject
 from attnscope.audits.texts import Texts, read_texts
 from attnscope.audits.verdict import Audit
 from attnscope.errors import UsageError, suggestion
-from attnscope.models.adapted import Adapted
 from attnscope.models.adapter import adapt
 from attnscope.running.duration import seconds_of
 from attnscope.runs.atomic import read_json, write_json
@@ -49,7 +50,7 @@ from attnscope.runs.result import Measurement, Record, Result
 from attnscope.runs.spec import fingerprint
 from attnscope.training.accelerator import accelerator
 
-_VERSION = 3  # raised whenever a change of the code changes an audit's numbers
+_VERSION = 4  # raised whenever a change of the code changes an audit's numbers
 MEASURES: dict[str, Callable[[Subject], list[Record]]] = {
     "uniform": uniform.measure,
     "idle": idle.measure,
@@ -128,8 +129,11 @@ def audit(
     rivals = [
         adapt(each, tokenizer, trust_remote_code=trust_remote_code).to(place) for each in against
     ]
+    steps = {} if checkpoints is None else find_checkpoints(Path(checkpoints))
     config = config_of(subject, asked, model)
-    digest = fingerprint({**config, **identity_of(subject, rivals), "version": _VERSION})
+    identity = identity_of(subject, rivals, steps)
+    _in_memory(subject, demand_own_pass)
+    digest = fingerprint({**config, **identity, "version": _VERSION})
     folder = Path(out) / "audits" / f"{config['model']}-{texts.name}-{digest}"
     measured = Result(
         recipe="audit",
@@ -146,7 +150,7 @@ def audit(
             progress(question)
         measure = MEASURES.get(question)
         if measure is None:
-            measure = _stable(rivals, checkpoints, trust_remote_code, place)
+            measure = partial(stable.measure, rivals=rivals, checkpoints=steps)
         answer = _once(folder, question, subject, measure, measured)
         records += [*answer.measurements, *answer.pictures]
         spent += answer.seconds
@@ -197,18 +201,6 @@ def _result(empty: Result, records: Sequence[Record], seconds: float) -> Result:
     pictures = tuple(each for each in records if not isinstance(each, Measurement))
     update = {"measurements": numbers, "pictures": pictures, "seconds": round(seconds, 1)}
     return empty.model_copy(update=update)
-
-
-def _stable(
-    rivals: Sequence[Adapted], checkpoints: str | Path | None, trust: bool, place: torch.device
-) -> Callable[[Subject], list[Record]]:
-    def measure(subject: Subject) -> list[Record]:
-        steps = {}
-        if checkpoints is not None:
-            steps = read_checkpoints(Path(checkpoints), subject.model, trust, place)
-        return stable.measure(subject, rivals, steps)
-
-    return measure
 
 
 def _questions(only: Sequence[str]) -> list[str]:

@@ -63,9 +63,10 @@ class Texts:
     @property
     def digest(self) -> str:
         """A hash of everything in it."""
-        content = json.dumps(
-            [self.texts, self.labels, self.targets, self.rationales, self.study], ensure_ascii=True
-        )
+        parts: list[Any] = [self.texts, self.labels, self.targets, self.rationales, self.study]
+        if self.sure is not None:
+            parts += [[sorted(each) for each in side or ()] for side in (self.sure, self.possible)]
+        content = json.dumps(parts, ensure_ascii=True)
         return hashlib.sha256(content.encode()).hexdigest()
 
     @property
