@@ -217,6 +217,16 @@ def test_a_translators_scores_are_compared_with_ibm_model_1(reverse, parallel, t
     assert '"ibm_model1",0,0,' in text
 
 
+def test_the_map_of_agreement_names_the_head_that_the_output_reads(reverse, parallel, tmp_path):
+    sources, targets = parallel
+    texts = Texts("reversed", "all", tuple(sources), targets=tuple(targets))
+    done = audit(reverse, texts, examples=30, out=tmp_path, only=["agrees"])
+    [heads] = [each for each in done.result.pictures if each.name == "agreement_map"]
+    [[idle, copying]] = heads.values
+    assert (heads.rows, copying) == (("cross",), 1.0)
+    assert idle < 0.5
+
+
 def test_ibm_model_1_learns_from_all_pairs_that_the_sample_was_drawn_from(reverse, parallel):
     sources, targets = parallel
     texts = Texts("reversed", "all", tuple(sources), targets=tuple(targets)).sample(5, seed=0)

@@ -1,7 +1,8 @@
 """Does attention agree with other scores? Top 5 % agreement and Kendall's τ-b, against chance.
 
 A translator's scores are also compared with IBM Model 1, which knows nothing of the model: how
-often words meet in parallel text decides alone.
+often words meet in parallel text decides alone. Every head of every site that scores inputs is
+compared with the lexical probe.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from attnscope.analysis.comparison import Metric, common_mask, per_word
 from attnscope.analysis.kendall import kendall_tau_b
 from attnscope.audits.lexicon import NAME as IBM, ibm_scores
 from attnscope.audits.subject import Subject
+from attnscope.audits.uniform import matrix_of_heads
+from attnscope.models.places import Place
 from attnscope.runs.result import Record
-from attnscope.scores.score import Score
+from attnscope.scores.attention import Attention
+from attnscope.scores.score import Score, read_scores
 
 
 def measure(subject: Subject) -> list[Record]:
@@ -37,7 +41,28 @@ def measure(subject: Subject) -> list[Record]:
         records.append(subject.mean("tau", tau, {"score": name}))
     if translated is not None:
         records += _with_ibm(subject, translated)
-    return records
+    return [*records, *_of_heads(subject)]
+
+
+def _of_heads(subject: Subject) -> list[Record]:
+    """Return how far each head agrees with the lexical probe, as a picture."""
+    places = [place for place in subject.model.places if _scores_inputs(place, subject)]
+    rules = [Attention(site=p.name, heads=head) for p in places for head in range(p.heads)]
+    if not rules:
+        return []
+    found = np.full((len(rules), len(subject.batch)), np.nan)
+    for (rows, part), probe in zip(subject.parts, subject.scores("lexical_probe"), strict=True):
+        for number, score in enumerate(read_scores(rules, subject.model, part)):
+            values = per_word(subject.of_words(score), probe, top_share_agreement)
+            found[number, rows.numpy()] = _mean_over_words(values)
+    means = iter(np.nanmean(found, 1).tolist())
+    heads_of = {place.name: [next(means) for _ in range(place.heads)] for place in places}
+    return [matrix_of_heads(subject, "agreement_map", heads_of)]
+
+
+def _scores_inputs(place: Place, subject: Subject) -> bool:
+    """Tell whether a site attends to the inputs, from rows that belong to outputs."""
+    return place.keys == "source" and (subject.labels or place.reads == "own")
 
 
 def _with_ibm(subject: Subject, translated: list[Score]) -> list[Record]:
@@ -56,12 +81,13 @@ def per_example(
     """Return each example's mean agreement over its output words."""
     found = np.full(len(subject.batch), np.nan)
     for (rows, _), (first, second) in zip(subject.parts, pairs, strict=True):
-        values = per_word(first, second, metric)
-        counted = (~np.isnan(values)).sum(1)
-        found[rows.numpy()] = np.where(
-            counted > 0, np.nansum(values, 1) / np.maximum(counted, 1), np.nan
-        )
+        found[rows.numpy()] = _mean_over_words(per_word(first, second, metric))
     return found
+
+
+def _mean_over_words(values: Float[np.ndarray, "example out"]) -> Float[np.ndarray, " example"]:
+    counted = (~np.isnan(values)).sum(1)
+    return np.where(counted > 0, np.nansum(values, 1) / np.maximum(counted, 1), np.nan)
 
 
 def _chance(subject: Subject, pairs: list[tuple[Score, Score]]) -> Float[np.ndarray, " example"]:

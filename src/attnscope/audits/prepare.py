@@ -44,12 +44,16 @@ def subject_of(model: Adapted, texts: Texts, seed: int, place: torch.device) -> 
         raise UsageError(f"{texts.name} has no labels, and the model says labels.")
     read = model.read(texts.texts, wanted, texts.ids)
     kept = set(read.batch.ids.tolist())
-    notices = [f"{n} texts were left out: {why}." for why, n in read.left_out.items()]
+    notices = [f"{_texts(n)} left out: {why}." for why, n in read.left_out.items()]
     left = texts.chosen([n for n, each in enumerate(texts.ids) if each in kept])
     batch = read.batch.to(place)
     assert isinstance(batch, TokenisedBatch)
     positions = POSITIONS.get(place.type, POSITIONS["cuda"])
     return Subject(model, left, batch, seed, positions=positions, notices=tuple(notices))
+
+
+def _texts(count: int) -> str:
+    return "1 text was" if count == 1 else f"{count} texts were"
 
 
 def within(subject: Subject, seconds: float) -> Subject:
