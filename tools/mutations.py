@@ -3,13 +3,14 @@
 ``draw`` lists mutations of lines that occur exactly once in a tree; ``keep`` leaves those whose
 line occurs once in another tree too, so that one list applies before and after a restructuring.
 ``check`` applies each to a copy of a tree and runs the tests that may notice it: those of the
-mutated module, of its folder, and those that import it. A mutation is caught when a test fails that
-passes without it.
+mutated module, of its folder, and those that import it, the ones that name the mutated function
+first. A mutation is caught when a test fails that passes without it. A mutation's tests compute for
+at most MOST seconds; tests that have not run by then have not caught it.
 
     python tools/mutations.py draw OLD > drawn.csv
     python tools/mutations.py keep drawn.csv NEW > tools/mutations.csv
-    python tools/mutations.py check OLD tools/mutations.csv --jobs 2 > before.csv
-    python tools/mutations.py check NEW tools/mutations.csv --jobs 2 > after.csv
+    python tools/mutations.py check OLD tools/mutations.csv > before.csv
+    python tools/mutations.py check NEW tools/mutations.csv > after.csv
     python tools/mutations.py compare before.csv after.csv
 """
 
@@ -18,6 +19,8 @@ from __future__ import annotations
 import argparse
 import ast
 import csv
+import gc
+import importlib
 import multiprocessing
 import os
 import random
@@ -27,13 +30,18 @@ import signal
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from multiprocessing.connection import Connection
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.abc import SourceLoader
 from pathlib import Path
-from queue import Queue
+from types import CodeType, FrameType, FunctionType
+from typing import cast
 
 import pytest
+
+Report = Callable[[dict[str, str], str], None]
 
 FIELDS = ["id", "folder", "line", "mutated"]
 # Mutations per folder, before those are left out whose line a restructuring has changed.
@@ -50,7 +58,9 @@ QUOTA = {
     "recipes": 60,
     "report": 24,
 }
-COMPUTING, WAITING = 120, 900  # seconds of CPU and of time for a test; one that takes longer hangs
+MOST = 10  # seconds of CPU for the tests of a mutation
+COMPUTING, WAITING = 40, 900  # seconds of CPU and of time for a test; one that takes longer hangs
+TOO_LONG, CRASHES, NOT_FOUND = "(not within the time)", "(crashes)", "(line not found)"
 PRELOADED = ["torch", "scipy.stats", "sklearn.linear_model", "altair", "hypothesis", "beartype"]
 _COMPARE = {
     ast.Lt: ("<", "<="),
@@ -166,25 +176,38 @@ _WIDER = {
 }
 
 
-def tests_for(tree: Path, module: Path) -> list[str]:
-    """Return the test files for a module: its own first, its folder's, those that import it."""
+# Tests that `make test` does not run.
+ELSEWHERE = {"browser", "reliability", "cluster", "docs"}
+
+
+def tests_for(tree: Path, module: Path, function: str) -> list[str]:
+    """Return the test files for a function of a module.
+
+    The module's own first, then its folder's, those that import it and those of _WIDER; of these,
+    the ones first that name the function or its class.
+    """
     inside = module.relative_to(tree / "src/attnscope")
     dotted = re.escape(".".join(["attnscope", *inside.with_suffix("").parts]))
     own = tree / "tests" / inside.parent / f"test_{inside.name}"
     tests = sorted((tree / "tests").rglob("test_*.py"))
-    tests = [t for t in tests if not {"browser", "reliability"} & set(t.parts)]
-    near = [t for t in tests if t.parent == own.parent]
-    importing = [t for t in tests if re.search(rf"\b{dotted}\b", t.read_text(encoding="utf-8"))]
-    wide = [t for t in tests if set(_WIDER.get(inside.parts[0], ())) & {t.stem, t.parent.name}]
-    ordered = dict.fromkeys([*([own] if own.exists() else []), *near, *importing, *wide])
-    return [str(path.relative_to(tree)) for path in ordered]
+    tests = [test for test in tests if not ELSEWHERE & set(test.parts)]
+    texts = {test: test.read_text(encoding="utf-8") for test in tests}
+    near = [test for test in tests if test.parent == own.parent]
+    importing = [test for test in tests if re.search(rf"\b{dotted}\b", texts[test])]
+    wide = [
+        test
+        for test in tests
+        if set(_WIDER.get(inside.parts[0], ())) & {test.stem, test.parent.name}
+    ]
+    ordered = list(dict.fromkeys([*near, *importing, *wide]))
+    names = [name for name in function.split(".") if name and not name.startswith("__")]
+    named = re.compile(rf"\b({'|'.join(names)})\b" if names else "$^")
+    ordered.sort(key=lambda test: (test != own, not named.search(texts[test])))
+    return [str(test.relative_to(tree)) for test in ordered]
 
 
-class FirstFailure:
-    """A pytest plugin: keeps the first test that fails; a test that hangs fails."""
-
-    def __init__(self) -> None:
-        self.test = ""
+class Clocks:
+    """A pytest plugin: a test that hangs fails."""
 
     def pytest_sessionstart(self) -> None:
         """Let both clocks end the test that runs."""
@@ -196,24 +219,211 @@ class FirstFailure:
         signal.setitimer(signal.ITIMER_PROF, COMPUTING)
         signal.setitimer(signal.ITIMER_REAL, WAITING)
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep a test that failed."""
-        if report.failed:
-            self.test = self.test or report.nodeid
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Keep a file that cannot be imported."""
-        if report.failed:
-            self.test = self.test or report.nodeid
-
     @staticmethod
     def _stop(number: int, _: object) -> None:
         # pytest reports it; `except Exception` in the tested code does not catch it.
         raise BaseException("The test hangs.")
 
 
-def run_tests(tree: Path, tests: list[str], found: Connection) -> None:
-    """Run tests of a tree in this process until one fails, and send its name, or ""."""
+class Failures:
+    """A pytest plugin: keeps the tests that failed, and files that cannot be imported."""
+
+    def __init__(self) -> None:
+        self.tests: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep a test that failed."""
+        if report.failed:
+            self.tests.append(report.nodeid)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Keep a file that cannot be imported."""
+        if report.failed:
+            self.tests.append(report.nodeid)
+
+
+class Calls:
+    """Which functions run while tests are collected: what they made is not made anew later."""
+
+    def __init__(self) -> None:
+        self.seen: set[CodeType] = set()
+
+    def __enter__(self) -> Calls:
+        sys.setprofile(self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+
+    def _note(self, frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            self.seen.add(frame.f_code)
+
+
+@dataclass
+class Mutation:
+    """A row of the list, and its place in a copy of a tree."""
+
+    row: dict[str, str]
+    module: Path
+    function: str  # the outermost one whose body has the line, as "Class.name", or ""
+    tests: list[str]
+
+    @classmethod
+    def find(cls, row: dict[str, str], tree: Path) -> Mutation | None:
+        """Return the mutation of a row in a tree; None if its line is not there once."""
+        found = [
+            module
+            for module in _modules(tree)
+            for line in module.read_text(encoding="utf-8").splitlines()
+            if line.strip() == row["line"]
+        ]
+        if len(found) != 1:
+            return None
+        source = found[0].read_text(encoding="utf-8")
+        at = [line.strip() for line in source.splitlines()].index(row["line"]) + 1
+        function = _function_at(ast.parse(source).body, at)
+        return cls(row, found[0], function, tests_for(tree, found[0], function))
+
+    @contextmanager
+    def applied(self) -> Iterator[str]:
+        """Mutate the module's file; yield its text."""
+        source, times = self.module.read_text(encoding="utf-8"), self.module.stat()
+        lines = source.splitlines(keepends=True)
+        at = [line.strip() for line in lines].index(self.row["line"])
+        lines[at] = lines[at].replace(self.row["line"], self.row["mutated"])
+        mutated = "".join(lines)
+        try:
+            self.module.write_text(mutated, encoding="utf-8")
+            # Bytecode is recognised by size and time: each mutation has a time of its own.
+            os.utime(self.module, (0, 10**6 + int(self.row["id"])))
+            yield mutated
+        finally:
+            self.module.write_text(source, encoding="utf-8")
+            os.utime(self.module, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def _function_at(statements: list[ast.stmt], line: int) -> str:
+    for node in statements:
+        if not node.lineno <= line <= (node.end_lineno or 0):
+            continue
+        if isinstance(node, ast.ClassDef):
+            inner = _function_at(node.body, line)
+            return inner and f"{node.name}.{inner}"
+        if isinstance(node, ast.FunctionDef) and line >= node.body[0].lineno:
+            return node.name
+    return ""
+
+
+class Mutants:
+    """A pytest plugin: runs the tests once per mutation, in a fork with mutated functions.
+
+    The tests are collected once. A mutation outside of functions, or in one that ran while tests
+    were collected, needs modules that are imported anew: ``left`` has those.
+    """
+
+    def __init__(self, mutations: list[Mutation], calls: Calls, report: Report) -> None:
+        self.mutations, self.calls, self.report = mutations, calls, report
+        self.left: list[Mutation] = []
+        self.failing: set[str] = set()
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Take the place of pytest's loop over the tests."""
+        self.calls.__exit__()
+        ran = {(code.co_filename, code.co_qualname) for code in self.calls.seen}
+        self.calls.seen.clear()
+        functions: dict[tuple[str, str], list[FunctionType]] = defaultdict(list)
+        for found in gc.get_objects():
+            if isinstance(found, FunctionType):
+                functions[found.__code__.co_filename, found.__code__.co_qualname].append(found)
+        gc.freeze()
+        gc.enable()
+        by_file: dict[str, list[pytest.Item]] = defaultdict(list)
+        for item in session.items:
+            by_file[item.nodeid.partition("::")[0]].append(item)
+        for mutation in self.mutations:
+            key = (str(mutation.module), mutation.function)
+            is_imported = any(name == key[0] for name, _ in functions)
+            if not key[1] or key in ran or (is_imported and key not in functions):
+                self.left.append(mutation)
+                continue
+            items = [item for file in mutation.tests for item in by_file[file]]
+            with mutation.applied() as source:
+                self.report(mutation.row, self._caught(source, functions.get(key, []), items))
+        return True
+
+    def _caught(self, source: str, functions: list[FunctionType], items: list[pytest.Item]) -> str:
+        while True:
+            wanted = [item for item in items if item.nodeid not in self.failing]
+            caught = _in_fork(partial(self._first_failure, source, functions, wanted))
+            if not caught or caught.startswith("("):
+                return caught
+            alone = [item for item in items if item.nodeid == caught]
+            if not _in_fork(partial(self._first_failure, "", functions, alone)):
+                return caught
+            self.failing.add(caught)
+
+    @staticmethod
+    def _first_failure(source: str, functions: list[FunctionType], items: list[pytest.Item]) -> str:
+        if source and functions:
+            _mutate(functions, source)
+        failures = Failures()
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            item.config.pluginmanager.register(failures)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            item.config.pluginmanager.unregister(failures)
+            if failures.tests:
+                return item.nodeid
+            if _computed() > MOST:
+                return TOO_LONG
+        return ""
+
+
+def _mutate(functions: list[FunctionType], source: str) -> None:
+    """Give functions the code that they have in a mutated source."""
+    module = sys.modules[functions[0].__module__]
+    loader = cast(SourceLoader, module.__spec__.loader if module.__spec__ else None)
+    path = functions[0].__code__.co_filename
+    waiting = [loader.source_to_code(source.encode(), path)]
+    while waiting:
+        code = waiting.pop()
+        for function in functions:
+            old = function.__code__
+            places = (old.co_qualname, old.co_firstlineno), (code.co_qualname, code.co_firstlineno)
+            if places[0] == places[1]:
+                function.__code__ = code
+        waiting += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+
+
+def _computed() -> float:
+    """Return the seconds of CPU of this process and of the processes it started."""
+    return sum(os.times()[:4])
+
+
+def _in_fork(compute: Callable[[], str]) -> str:
+    """Return what a function returns in a fork of this process, with temporary files of its own."""
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    with tempfile.TemporaryDirectory(dir=_memory(), ignore_cleanup_errors=True) as scratch:
+        child = os.fork()
+        if not child:
+            os.environ["TMPDIR"] = tempfile.tempdir = scratch
+            sender.send(compute())
+            os._exit(0)
+        sender.close()
+        try:
+            return str(receiver.recv())
+        except EOFError:
+            return CRASHES
+        finally:
+            os.waitpid(child, 0)
+
+
+def _memory() -> str | None:
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+def _start(tree: Path) -> None:
+    """Let this process run the tests of a tree."""
     os.chdir(tree)
     for stream in (1, 2):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
@@ -224,73 +434,85 @@ def run_tests(tree: Path, tests: list[str], found: Connection) -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
     sys.path.insert(0, source)
-    first = FirstFailure()
-    pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--tb=no", *tests], plugins=[first])
-    found.send(first.test)
 
 
-class Tests:
-    """Runs the tests of copies of one tree; those that fail without a mutation are left out.
-
-    A process per mutation, forked from one that has imported what all tests need.
-    """
-
-    def __init__(self, pristine: Path) -> None:
-        self.pristine = pristine
-        self.passing: set[str] = set()
-        self.failing: set[str] = set()
-        self.processes = multiprocessing.get_context("forkserver")
-        self.processes.set_forkserver_preload(PRELOADED)
-
-    def catching(self, tree: Path, files: list[str]) -> str:
-        """Return a test that fails in a tree and passes in the pristine one, or ""."""
-        # The nearest file alone, then a few at a time: collecting tests costs more than most tests.
-        for some in (files[:1], *(files[at : at + 8] for at in range(1, len(files), 8))):
-            if caught := self._catching_among(tree, some):
-                return caught
-        return ""
-
-    def _catching_among(self, tree: Path, files: list[str]) -> str:
-        while True:
-            left_out = [f"--deselect={test}" for test in self.failing]
-            failed = self._first_failure(tree, [*left_out, *files])
-            if not failed or failed.startswith("(") or failed in self.passing:
-                return failed
-            alone = self._first_failure(self.pristine, [failed])
-            (self.failing if alone else self.passing).add(failed)
-
-    def _first_failure(self, tree: Path, tests: list[str]) -> str:
-        receiver, sender = self.processes.Pipe(duplex=False)
-        process = self.processes.Process(target=run_tests, args=(tree, tests, sender))
-        process.start()
-        sender.close()
-        try:
-            return str(receiver.recv())
-        except EOFError:
-            return "(crashes)"
-        finally:
-            process.join()
+OPTIONS = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--capture=sys", "--tb=no"]
 
 
-def check(tree: Path, rows: list[dict[str, str]], jobs: int) -> Iterator[dict[str, str]]:
-    """Yield for each mutation the test that catches it, or "" where none does."""
-    copies: Queue[Path] = Queue()
-    with tempfile.TemporaryDirectory() as scratch:
-        for number in range(jobs + 1):
-            copies.put(_copy(tree, Path(scratch) / str(number)))
-        tests = Tests(copies.get())
+def _check_functions(tree: Path, mutations: list[Mutation], report: Report) -> str:
+    """Check the mutations of functions, in forks of this process; return the ids of the others."""
+    _start(tree)
+    files = dict.fromkeys(file for mutation in mutations for file in mutation.tests)
+    gc.disable()  # What is collected stays.
+    with Calls() as calls:
+        mutants = Mutants(mutations, calls, report)
+        pytest.main(
+            [*OPTIONS, "--continue-on-collection-errors", *files], plugins=[Clocks(), mutants]
+        )
+    return ",".join(mutation.row["id"] for mutation in mutants.left)
 
-        def one(row: dict[str, str]) -> dict[str, str]:
-            copy = copies.get()
-            try:
-                return {**row, "caught": _caught(copy, row, tests)}
-            finally:
-                copies.put(copy)
 
-        with ThreadPoolExecutor(jobs) as pool:
-            # As they end: one that hangs does not hold back the others.
-            for done in as_completed([pool.submit(one, row) for row in rows]):
-                yield done.result()
+class Limit:
+    """A pytest plugin: ends the run once the tests have computed for so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.is_reached = seconds, False
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Look at the clock after each test."""
+        if _computed() > self.seconds:
+            self.is_reached = True
+            pytest.exit("The tests take longer than they may.")
+
+
+def _check_anew(tree: Path, tests: list[str], seconds: float) -> str:
+    """Run tests in this process, which has not yet imported the package, until one fails."""
+    _start(tree)
+    failures, limit = Failures(), Limit(seconds)
+    pytest.main([*OPTIONS, "-x", *tests], plugins=[Clocks(), failures, limit])
+    return failures.tests[0] if failures.tests else TOO_LONG if limit.is_reached else ""
+
+
+def _caught_anew(tree: Path, mutation: Mutation, failing: set[str]) -> str:
+    files = mutation.tests
+    # The nearest file alone, then a few at a time: collecting tests costs more than most tests.
+    some = [files[:1], *(files[at : at + 8] for at in range(1, len(files), 8))]
+    end = _computed() + MOST
+    while some:
+        tests = [*(f"--deselect={test}" for test in failing), *some[0]]
+        with mutation.applied():
+            caught = _in_fork(partial(_check_anew, tree, tests, end - _computed()))
+        if caught.startswith("("):
+            return caught
+        if not caught:
+            some.pop(0)
+            continue
+        # A file that cannot be imported is looked at without its tests.
+        alone = [caught] if "::" in caught else ["--collect-only", caught]
+        if not _in_fork(partial(_check_anew, tree, alone, COMPUTING)):
+            return caught
+        failing.add(caught)
+    return ""
+
+
+def check(tree: Path, rows: list[dict[str, str]], report: Report) -> None:
+    """Report for each mutation the test that catches it, or "" where none does."""
+    for library in PRELOADED:
+        importlib.import_module(library)
+    with tempfile.TemporaryDirectory(dir=_memory()) as scratch:
+        copy = _copy(tree, Path(scratch) / "tree")
+        found = {row["id"]: Mutation.find(row, copy) for row in rows}
+        for row in rows:
+            if found[row["id"]] is None:
+                report(row, NOT_FOUND)
+        mutations = [mutation for mutation in found.values() if mutation]
+        left = _in_fork(partial(_check_functions, copy, mutations, report))
+        if left == CRASHES:
+            raise RuntimeError("The tests cannot be collected.")
+        failing: set[str] = set()
+        for mutation in mutations:
+            if mutation.row["id"] in left.split(","):
+                report(mutation.row, _caught_anew(copy, mutation, failing))
 
 
 def _copy(tree: Path, to: Path) -> Path:
@@ -302,25 +524,6 @@ def _copy(tree: Path, to: Path) -> Path:
         elif not path.name.startswith("."):
             (to / path.name).symlink_to(path)
     return to
-
-
-def _caught(copy: Path, row: dict[str, str], tests: Tests) -> str:
-    for module in _modules(copy):
-        source = module.read_text(encoding="utf-8")
-        stripped = [line.strip() for line in source.splitlines()]
-        if row["line"] in stripped:
-            break
-    else:
-        return "(line not found)"
-    lines = source.splitlines(keepends=True)
-    at = stripped.index(row["line"])
-    lines[at] = lines[at].replace(row["line"], row["mutated"])
-    files = tests_for(copy, module)
-    module.write_text("".join(lines), encoding="utf-8")
-    try:
-        return tests.catching(copy, files)
-    finally:
-        module.write_text(source, encoding="utf-8")
 
 
 def main() -> None:
@@ -335,7 +538,6 @@ def main() -> None:
     checking = commands.add_parser("check")
     checking.add_argument("tree", type=Path)
     checking.add_argument("list", type=Path)
-    checking.add_argument("--jobs", type=int, default=2)
     checking.add_argument("--only", default="", help="ids, as 0-49 or 3,7")
     comparing = commands.add_parser("compare")
     comparing.add_argument("before", type=Path)
@@ -347,7 +549,7 @@ def main() -> None:
         _write(keep(_read(given.list), given.tree), FIELDS)
     elif given.command == "check":
         rows = [row for row in _read(given.list) if _wanted(int(row["id"]), given.only)]
-        _write(check(given.tree.resolve(), rows, given.jobs), [*FIELDS, "caught"])
+        _check(given.tree.resolve(), rows)
     else:
         _compare(_read(given.before), _read(given.after))
 
@@ -355,6 +557,20 @@ def main() -> None:
 def _read(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def _check(tree: Path, rows: list[dict[str, str]]) -> None:
+    # The tests' process has another standard output.
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [*FIELDS, "caught"], lineterminator="\n")
+        writer.writeheader()
+        file.flush()
+
+        def report(row: dict[str, str], caught: str) -> None:
+            writer.writerow({**row, "caught": caught})
+            file.flush()
+
+        check(tree, rows, report)
 
 
 def _write(rows: Iterable[dict[str, str]], fields: list[str]) -> None:
@@ -372,13 +588,17 @@ def _wanted(number: int, only: str) -> bool:
     return any(int(low) <= number <= int(high or low) for low, _, high in ranges)
 
 
+def _is_caught(row: dict[str, str]) -> bool:
+    return row["caught"] not in ("", TOO_LONG, NOT_FOUND)
+
+
 def _compare(before: list[dict[str, str]], after: list[dict[str, str]]) -> None:
     old, new = ({row["id"]: row for row in rows} for rows in (before, after))
     both = [key for key in old if key in new]
-    lost = [key for key in both if old[key]["caught"] and not new[key]["caught"]]
+    lost = [key for key in both if _is_caught(old[key]) and not _is_caught(new[key])]
     print(f"{len(both)} mutations in both")
-    print(f"caught before: {sum(bool(old[key]['caught']) for key in both)}")
-    print(f"caught after:  {sum(bool(new[key]['caught']) for key in both)}")
+    print(f"caught before: {sum(_is_caught(old[key]) for key in both)}")
+    print(f"caught after:  {sum(_is_caught(new[key]) for key in both)}")
     for key in lost:
         print(f"lost {key} ({new[key]['folder']}): {new[key]['line']} -> {new[key]['mutated']}")
     sys.exit(bool(lost))
