@@ -4,6 +4,7 @@ pytest imports this file before any test module, in the main process and in each
 that the import hook is in force before the package is imported.
 """
 
+import gc
 import os
 import shutil
 import sys
@@ -21,11 +22,16 @@ if "attnscope" in sys.modules:
 
 enforced.install("attnscope")
 
+# What is imported and collected stays to the end: until then nothing is searched for garbage.
+gc.disable()
+
 # One thread per process, as in training; it also keeps xdist's workers out of each other's way.
 torch.set_num_threads(1)
 
 # The same examples in every run. To look for new ones: pytest --hypothesis-profile=explore.
-settings.register_profile("attnscope", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile(
+    "attnscope", deadline=None, max_examples=40, derandomize=True, print_blob=True
+)
 settings.register_profile("explore", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile("attnscope")
 
@@ -46,6 +52,12 @@ LONGEST = (
     "test_cuda_graphs.py",
     "test_gpu_groups.py",
 )
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from now on, among what tests make alone."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
