@@ -43,10 +43,9 @@ REVIEWS = [text for split in sentiment_corpus().values() for text in split]
 PAIRS = [pair for split in translation_corpus().values() for pair in split]
 
 
-@pytest.mark.parametrize("hash_seed", ["0", "1"])
-def test_corpora_are_the_same_in_every_process(hash_seed: str) -> None:
+def test_corpora_are_the_same_in_every_process() -> None:
     source_root = str(Path(attnscope.data.grammar.__file__).parents[2])
-    env = environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": source_root}
+    env = environ | {"PYTHONHASHSEED": "1", "PYTHONPATH": source_root}
     other = subprocess.run(
         [sys.executable, "-c", DIGEST], env=env, capture_output=True, text=True, check=True
     )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -250,9 +247,3 @@ def test_lock_that_has_a_second_name_is_held_and_not_written_to(tmp_path, victim
     with folder.lock():
         pass
     assert not harmed(victim)
-
-
-def test_workspaces_need_no_torch():
-    modules = "atomic, environment, files, lock, result, spec, tensors, unit"
-    code = f"import sys; from attnscope.runs import {modules}; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
