@@ -54,5 +54,5 @@ if __name__ == "__main__":
     films = TsvReviews(path="films.tsv", digest=digest)
     training = Training(steps=40, batch_size=16, evaluate_at=())
     units = [Unit(source=films, model=ClassifierSpec(), training=training, seed=s) for s in (0, 1)]
-    for unit in train_units(units, Path("runs"), jobs=2):
+    for unit in train_units(units, Path("runs")):
         print(unit, unit.log[-1]["accuracy"])

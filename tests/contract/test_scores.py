@@ -217,8 +217,10 @@ def padding_and_batch_composition_never_change_a_metric(case, turn):
 
     def read(batch):
         rules = [rules[0] for rules in RULES.values()]
-        scores = [read_score(rule, model, batch, {"cross": intervention}) for rule in rules]
-        return [*scores, lexicon.score(batch)]
+        return [
+            *read_scores(rules, model, batch, {"cross": intervention}),
+            lexicon.score(batch),
+        ]
 
     assert_same_metrics(read, case.examples)
 
@@ -260,7 +262,8 @@ def the_lexical_probe_is_the_output_with_all_attention_on_one_position(case, dty
 
 def reading_a_score_leaves_no_graph_behind(case, turn):
     model, batch = case.build(torch.float64), collate(case.examples)
-    assert not any(read_score(rule, model, batch).values.requires_grad for rule in ALL_RULES)
+    scores = read_scores(ALL_RULES, model, batch)
+    assert not any(score.values.requires_grad for score in scores)
 
 
 IN_BOTH_PRECISIONS = [

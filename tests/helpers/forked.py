@@ -68,6 +68,10 @@ def _become(words: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
+    # An optimiser imports torch._dynamo, a figure altair; each takes a second or more.
+    import altair  # noqa: F401
+    import torch._dynamo  # noqa: F401
+
     import attnscope.cli  # noqa: F401
     from attnscope.training.registry import import_kinds
 

@@ -66,7 +66,15 @@ TINY: dict[str, dict[str, Any]] = {
     "aitken/fig3": ESCAN,
     "aitken/fig4": {"steps": 4, "hidden": 8, "samples": 80, "examples": 10},
     "aitken/fig5": ESCAN
-    | {"steps": 4, "sorting_steps": 4, "task_seeds": 1, "text_steps": 4, "text_hidden": 8},
+    | {
+        "seeds": 1,
+        "steps": 4,
+        "sorting_steps": 4,
+        "task_seeds": 1,
+        "text_seeds": 1,
+        "text_steps": 4,
+        "text_hidden": 8,
+    },
     "aitken/fig6": ESCAN,
     "snell/table5": TEXT,
     "snell/table10": TEXT,

@@ -58,6 +58,7 @@ def test_room_is_made_for_the_longest_text_and_moves_no_number(droppers, tmp_pat
     assert made == [(len(droppers), droppers[0].training.batch_size, longest)]
 
 
+@dropping("DP-L", "AD")
 def test_units_of_several_weights_are_those_trained_one_by_one(seeds, dropping, tmp_path):
     # As wide as the states of all of them. By plain steps: Adagrad's make something of a gradient
     # that is 0 up to rounding, as that of a bias under a softmax.
@@ -90,6 +91,7 @@ def test_a_group_with_dropout_has_the_numbers_of_its_units_one_by_one(droppers, 
     compare_with_one_by_one(droppers, tmp_path, atol=1e-12)
 
 
+@dropping("DP-A", "DP-L")
 def test_a_group_of_several_lambda_has_the_numbers_of_its_units_one_by_one(scaled, tmp_path):
     compare_with_one_by_one(scaled, tmp_path, atol=1e-12)
     ends = [unit.folder(tmp_path / "together").log[-1]["training_loss"] for unit in scaled]
