@@ -59,7 +59,7 @@ QUOTA = {
     "report": 24,
 }
 MOST = 10  # seconds of CPU for the tests of a mutation
-COMPUTING, WAITING = 40, 900  # seconds of CPU and of time for a test; one that takes longer hangs
+COMPUTING, WAITING = 40, 300  # seconds of CPU and of time for a test; one that takes longer hangs
 TOO_LONG, CRASHES, NOT_FOUND = "(not within the time)", "(crashes)", "(line not found)"
 PRELOADED = ["torch", "scipy.stats", "sklearn.linear_model", "altair", "hypothesis", "beartype"]
 _COMPARE = {
