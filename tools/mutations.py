@@ -3,9 +3,9 @@
 ``draw`` lists mutations of lines that occur exactly once in a tree; ``keep`` leaves those whose
 line occurs once in another tree too, so that one list applies before and after a restructuring.
 ``check`` applies each to a copy of a tree and runs the tests that may notice it: those of the
-mutated module, of its folder, and those that import it, the ones that name the mutated function
-first. A mutation is caught when a test fails that passes without it. A mutation's tests compute for
-at most MOST seconds; tests that have not run by then have not caught it.
+mutated module, those that import it and those of its folder, the ones that name the mutated
+function first. A mutation is caught when a test fails that passes without it. A mutation's tests
+compute for at most MOST seconds; tests that have not run by then have not caught it.
 
     python tools/mutations.py draw OLD > drawn.csv
     python tools/mutations.py keep drawn.csv NEW > tools/mutations.csv
@@ -183,8 +183,8 @@ ELSEWHERE = {"browser", "reliability", "cluster", "docs"}
 def tests_for(tree: Path, module: Path, function: str) -> list[str]:
     """Return the test files for a function of a module.
 
-    The module's own first, then its folder's, those that import it and those of _WIDER; of these,
-    the ones first that name the function or its class.
+    The module's own first, then those that import it, then its folder's and those of _WIDER; of
+    each kind the ones first that name the function or its class.
     """
     inside = module.relative_to(tree / "src/attnscope")
     dotted = re.escape(".".join(["attnscope", *inside.with_suffix("").parts]))
@@ -202,7 +202,7 @@ def tests_for(tree: Path, module: Path, function: str) -> list[str]:
     ordered = list(dict.fromkeys([*near, *importing, *wide]))
     names = [name for name in function.split(".") if name and not name.startswith("__")]
     named = re.compile(rf"\b({'|'.join(names)})\b" if names else "$^")
-    ordered.sort(key=lambda test: (test != own, not named.search(texts[test])))
+    ordered.sort(key=lambda t: (t != own, t not in importing, not named.search(texts[t])))
     return [str(test.relative_to(tree)) for test in ordered]
 
 
@@ -593,14 +593,22 @@ def _is_caught(row: dict[str, str]) -> bool:
 
 
 def _compare(before: list[dict[str, str]], after: list[dict[str, str]]) -> None:
+    """Print what is caught by folder, then what is not caught after; fail if some is lost."""
     old, new = ({row["id"]: row for row in rows} for rows in (before, after))
-    both = [key for key in old if key in new]
-    lost = [key for key in both if _is_caught(old[key]) and not _is_caught(new[key])]
-    print(f"{len(both)} mutations in both")
-    print(f"caught before: {sum(_is_caught(old[key]) for key in both)}")
-    print(f"caught after:  {sum(_is_caught(new[key]) for key in both)}")
-    for key in lost:
-        print(f"lost {key} ({new[key]['folder']}): {new[key]['line']} -> {new[key]['mutated']}")
+    both = sorted((key for key in old if key in new), key=int)
+    print("| folder | mutations | caught before | caught after |\n|---|--:|--:|--:|")
+    folders = sorted({new[key]["folder"] for key in both})
+    for folder in (*folders, ""):
+        keys = [key for key in both if folder in ("", new[key]["folder"])]
+        counts = [sum(_is_caught(rows[key]) for key in keys) for rows in (old, new)]
+        print(f"| {folder or 'all'} | {len(keys)} | {counts[0]} | {counts[1]} |")
+    print("\nNot caught after:\n")
+    left = [key for key in both if not _is_caught(new[key])]
+    lost = [key for key in left if _is_caught(old[key])]
+    for key in left:
+        note = f" (before: {old[key]['caught']})" if key in lost else ""
+        row = new[key]
+        print(f"- {key}, {row['folder']}: `{row['line']}` → `{row['mutated']}`{note}")
     sys.exit(bool(lost))
 
 
