@@ -333,9 +333,11 @@ class Mutants:
         ran = {(code.co_filename, code.co_qualname) for code in self.calls.seen}
         self.calls.seen.clear()
         functions: dict[tuple[str, str], list[FunctionType]] = defaultdict(list)
+        gc.unfreeze()  # A tree's own conftest may have frozen what is to be found.
         for found in gc.get_objects():
             if isinstance(found, FunctionType):
                 functions[found.__code__.co_filename, found.__code__.co_qualname].append(found)
+        imported = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
         gc.freeze()
         gc.enable()
         by_file: dict[str, list[pytest.Item]] = defaultdict(list)
@@ -343,7 +345,7 @@ class Mutants:
             by_file[item.nodeid.partition("::")[0]].append(item)
         for mutation in self.mutations:
             key = (str(mutation.module), mutation.function)
-            is_imported = any(name == key[0] for name, _ in functions)
+            is_imported = str(mutation.module) in imported
             if not key[1] or key in ran or (is_imported and key not in functions):
                 self.left.append(mutation)
                 continue
