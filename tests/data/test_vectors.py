@@ -63,6 +63,34 @@ def test_a_folder_of_words_and_an_array_is_read(tmp_path):
     assert vectors.array.tolist() == HALVES.tolist()
 
 
+def test_words_of_a_folder_may_share_vectors(tmp_path):
+    path = folder(tmp_path / "vectors", "the\nCat\n,\ncats\n")
+    alone = digest_of_vectors(path)
+    rows = np.array([2, 1, 0, 1], dtype=np.uint16)
+    (path / "rows.u16.npy.gz").write_bytes(npy(rows))
+    vectors = read_vectors(path)
+    assert vectors.words == ("the", "Cat", ",", "cats")
+    assert vectors.array.tolist() == HALVES[rows].tolist()
+    assert digest_of_vectors(path) != alone
+
+
+@for_each(
+    "rows",
+    [
+        np.array([0, 1], dtype=np.uint16),
+        np.array([0, 1, 3], dtype=np.uint16),
+        np.array([0, 1, -1]),
+        np.array([[0, 1, 2]], dtype=np.uint16),
+    ],
+    ids=["too few", "no such row", "signed", "a table"],
+)
+def test_rows_that_do_not_fit_the_words_are_one_sentence(tmp_path, rows):
+    path = folder(tmp_path / "vectors")
+    (path / "rows.u16.npy.gz").write_bytes(npy(rows))
+    with pytest.raises(UsageError, match=r"rows\.u16\.npy\.gz is a .* 3 whole numbers below 3"):
+        read_vectors(path)
+
+
 words = st.text(st.characters(codec="utf-8", exclude_characters=" \n\r"), min_size=1, max_size=5)
 
 

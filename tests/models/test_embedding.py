@@ -17,6 +17,7 @@ from attnscope.errors import UsageError
 from attnscope.models.embedding import (
     Embeddings,
     RandomEmbeddings,
+    Rescaled,
     UniformEmbeddings,
     VectorEmbeddings,
     orthonormal_map,
@@ -80,6 +81,14 @@ def test_narrow_vectors_keep_their_lengths_and_angles_in_a_wider_table(path):
     narrow, wide = (table(VectorEmbeddings(path=path), width)[2:5] for width in (3, 8))
     torch.testing.assert_close(wide @ wide.T, narrow @ narrow.T)
     assert (wide != 0).all()
+
+
+def test_a_rescaled_table_has_the_mean_length_and_the_same_directions(path):
+    vectors = VectorEmbeddings(path=path)
+    plain, scaled = (table(spec, 3) for spec in (vectors, Rescaled(of=vectors, length=0.5)))
+    assert scaled.norm(dim=1).mean().item() == pytest.approx(0.5)
+    normalise = nn.functional.normalize
+    torch.testing.assert_close(normalise(scaled), normalise(plain))
 
 
 def test_the_map_to_a_wider_table_is_orthonormal_and_always_the_same():

@@ -2,7 +2,8 @@
 
 Text has one word a line with its numbers behind it, all separated by single blanks, plain or
 gzipped; word2vec's first line, "words numbers", may precede it. A folder holds
-``words.txt.gz`` (one word a line) and ``vectors.f16.npy.gz`` (row i belongs to line i).
+``words.txt.gz`` (one word a line) and ``vectors.f16.npy.gz`` (row i belongs to line i). Where words
+share vectors, ``rows.u16.npy.gz`` has the row of each line.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 from attnscope.errors import UnreadableFile, UsageError
 from attnscope.runs.files import open_regular, read_unpacked, unpacked_chunks
 
-_WORDS, _ARRAY = "words.txt.gz", "vectors.f16.npy.gz"
+_WORDS, _ARRAY, _ROWS = "words.txt.gz", "vectors.f16.npy.gz", "rows.u16.npy.gz"
 _MOST_LINE = 2**20
 _HEADER = re.compile(r"[0-9]{1,12} [0-9]{1,6}")
 _ODD = re.compile(r"[^0-9+\-.eEinfatyINFATY]")  # not a part of a number, nan and infinity included
@@ -84,11 +85,16 @@ def digest_of_vectors(path: str | Path) -> str:
     """Return the SHA-256 of the files that `read_vectors` would read."""
     place = find_vectors(path)
     digest = hashlib.sha256()
-    for file in [place / _WORDS, place / _ARRAY] if place.is_dir() else [place]:
+    for file in _files(place) if place.is_dir() else [place]:
         with open_regular(file) as stream:
             while block := stream.read(2**20):
                 digest.update(block)
     return digest.hexdigest()
+
+
+def _files(folder: Path) -> list[Path]:
+    shared = [folder / _ROWS] if (folder / _ROWS).exists() else []
+    return [folder / _WORDS, folder / _ARRAY, *shared]
 
 
 def read_vectors(path: str | Path) -> Vectors:
@@ -168,15 +174,11 @@ def _numbers(columns: list[str], path: Path, number: int) -> np.ndarray:
 def _read_folder(folder: Path) -> Vectors:
     words = [word for _, word in _lines(folder / _WORDS)]
     path = folder / _ARRAY
-    try:
-        array = np.load(io.BytesIO(read_unpacked(path)), allow_pickle=False)
-    except UnreadableFile as error:
-        raise UsageError(f"{error}") from error
-    except _NOT_AN_ARRAY as error:
-        raise UsageError(f"{path} is not a NumPy array: {_reason(error)}.") from error
-    if not isinstance(array, np.ndarray) or not array.size:
+    array = _read_array(path)
+    if not array.size:
         raise UsageError(f"{path} has no word vectors in it.")
-    if array.ndim != 2 or array.dtype.kind != "f" or len(array) != len(words):
+    shared = (folder / _ROWS).exists()
+    if array.ndim != 2 or array.dtype.kind != "f" or not (shared or len(array) == len(words)):
         raise UsageError(
             f"{path} is a {array.dtype} array of shape {array.shape}: {folder / _WORDS} asks for "
             f"{len(words)} rows of decimal numbers."
@@ -186,7 +188,32 @@ def _read_folder(folder: Path) -> Vectors:
     unfinished = np.flatnonzero(~np.isfinite(array).all(1))
     if len(unfinished):
         raise UsageError(f"{path}, row {unfinished[0] + 1}: a number is not finite.")
+    if shared:
+        array = array[_read_rows(folder / _ROWS, len(words), len(array))]
     return _without_repeats(words, array, folder / _WORDS)
+
+
+def _read_rows(path: Path, words: int, vectors: int) -> np.ndarray:
+    """Return which vector each word has."""
+    rows = _read_array(path)
+    if rows.shape != (words,) or rows.dtype.kind != "u" or (rows >= vectors).any():
+        raise UsageError(
+            f"{path} is a {rows.dtype} array of shape {rows.shape}: {words} whole numbers below "
+            f"{vectors} are expected, the row of each word's vector."
+        )
+    return rows
+
+
+def _read_array(path: Path) -> np.ndarray:
+    try:
+        array = np.load(io.BytesIO(read_unpacked(path)), allow_pickle=False)
+    except UnreadableFile as error:
+        raise UsageError(f"{error}") from error
+    except _NOT_AN_ARRAY as error:
+        raise UsageError(f"{path} is not a NumPy array: {_reason(error)}.") from error
+    if not isinstance(array, np.ndarray):
+        raise UsageError(f"{path} has no word vectors in it.")
+    return array
 
 
 def _without_repeats(words: Iterable[str], array: np.ndarray, path: Path) -> Vectors:

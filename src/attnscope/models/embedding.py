@@ -101,6 +101,21 @@ class VectorEmbeddings(Embeddings):
         return embedding
 
 
+class Rescaled(Embeddings):
+    """Another table, brought to a mean length of its rows: frozen long vectors saturate an LSTM."""
+
+    kind: Literal["rescaled"] = "rescaled"
+    of: Embeddings
+    length: float = Field(gt=0)
+
+    def table(self, words: Vocabulary, width: int) -> nn.Embedding:
+        """Return the other table, its rows longer or shorter by one factor."""
+        embedding = self.of.table(words, width)
+        with torch.no_grad():
+            embedding.weight.mul_(self.length / embedding.weight.norm(dim=1).mean())
+        return embedding
+
+
 def orthonormal_map(narrow: int, wide: int) -> Float[Tensor, "narrow wide"]:
     """Return a fixed random map with orthonormal rows, the same for every unit."""
     stream = generator("word vectors", narrow, wide)
