@@ -149,6 +149,19 @@ def test_escan_at_other_lengths_than_those_recorded_is_a_part():
         assert [c.corpus for c in found] == [corpus]
 
 
+def test_runs_with_other_settings_count_where_there_are_none_at_the_defaults():
+    def named(changed, value):
+        axes = {"model": "ao", "cell": "gru", "attention": "dot", "form": "raw", "term": "muD.muE"}
+        result = full("aitken/fig5", "escan", "term_share", value, **axes)
+        scale = "changed" if changed else "full"
+        return result.model_copy(update={"scale": scale, "changed": changed})
+
+    fewer, plain = named({"text_seeds": 0}, 0.7), named({}, 0.8)
+    for results, expected in (([fewer], 70.0), ([plain, fewer], 80.0)):
+        found = [c.measured for c in compare(results) if c.measured is not None]
+        assert [each.value for each in found] == [pytest.approx(expected)]
+
+
 def test_a_reason_is_the_first_that_fits_or_not_known():
     assert "Tatoeba" in reason(cell(1.0, None, dataset="IWSLT14"))
     assert reason(cell(1.0, None, dataset="IMDB")) == NOT_KNOWN

@@ -21,6 +21,7 @@ from attnscope.claims.papers import PAPERS
 from attnscope.claims.pool import interval_of
 from attnscope.claims.printed_cells import CellQuery, is_result, is_statistic, queries
 from attnscope.claims.published import PublishedRow, published
+from attnscope.claims.verdicts import deciding
 from attnscope.runs.result import Measurement, Result
 
 POINTS, SHARE = 3.0, 0.03
@@ -94,15 +95,16 @@ class ComparedCell:
 def compare(results: Iterable[Result], way: str = "text") -> list[ComparedCell]:
     """Return every printed result of the papers, with the measured number where there is one.
 
+    Measured numbers are those of the runs that decide claims.
+
     Parameters
     ----------
     way
         ``text`` or ``code``: the procedure, where a paper's text and its authors' code differ.
     """
     by_recipe: dict[str, list[Result]] = defaultdict(list)
-    for result in results:
-        if result.scale == "full":
-            by_recipe[result.recipe].append(result)
+    for result in deciding(result for result in results if result.scale != "quick"):
+        by_recipe[result.recipe].append(result)
     found = []
     for paper in PAPERS:
         for row in published(paper):
