@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import math
+from pathlib import Path
 
 import pytest
 
@@ -163,8 +165,33 @@ def test_runs_with_other_settings_count_where_there_are_none_at_the_defaults():
 
 
 def test_a_reason_is_the_first_that_fits_or_not_known():
-    assert "Tatoeba" in reason(cell(1.0, None, dataset="IWSLT14"))
-    assert reason(cell(1.0, None, dataset="IMDB")) == NOT_KNOWN
+    assert "Tatoeba" in reason(cell(1.0, None, dataset="IWSLT14", metric="xi_star"))
+    assert reason(cell(1.0, None, dataset="IMDB", metric="xi_star")) == NOT_KNOWN
+
+
+def test_a_reason_is_of_a_part_of_a_table_where_it_says_so():
+    def of(model: str, scale: str) -> str:
+        row = next(
+            row
+            for row in published("sunlu")
+            if (row.table, row.variant) == ("table2", (("model", model), ("lambda", scale)))
+        )
+        return reason(ComparedCell("sunlu", row, "own", None))
+
+    assert "one word or few" in of("AD", "0.001")
+    assert "one word or few" not in of("DP-L", "10")
+
+
+def test_what_shows_a_reason_is_there_and_other_reasons_are_supposed():
+    root = Path(__file__).parents[2]
+    lines = csv.DictReader((root / "src/attnscope/claims/fidelity_reasons.csv").open())
+    for line in lines:
+        shown = line["shown"]
+        assert shown in ("", "print") or list((root / shown).rglob("result.json"))
+    yelp = cell(1.0, None, dataset="Yelp", metric="xi_star")
+    assert reason(yelp).startswith("supposed: a tenth")
+    both = cell(1.0, None, dataset="Yelp", metric="A(alpha,beta)")
+    assert reason(both).endswith("(shown: results/snell/table5)")
 
 
 def test_a_reason_about_cut_texts_is_not_given_where_whole_ones_are_measured():

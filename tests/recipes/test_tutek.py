@@ -18,6 +18,7 @@ from attnscope.data.jain_wallace import jain_wallace
 from attnscope.data.known import definitions
 from attnscope.errors import UsageError
 from attnscope.models.attentions import DotProduct, LearnedQuery
+from attnscope.models.embedding import Rescaled
 from attnscope.recipes.kit.lab import Lab, leaves
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.tutek import fig1, fig2, table1, table2, table6, units
@@ -179,8 +180,31 @@ def test_settings_reach_the_terms_of_the_objective():
     assert masked == MaskedWords(weight=0.3, reduction="mean")
 
 
+def test_some_models_of_the_table_may_be_trained_alone():
+    assert [one.model for one in config(attention="dot").columns] == [
+        *("base", "concat", "residual", "tying", "mlm")
+    ]
+    some = config(attention="dot", models="tying,base").columns
+    assert [one.model for one in some] == ["base", "tying"]
+    with pytest.raises(UsageError, match="query=instance trains base and instance alone"):
+        _ = config(query="instance", models="base,tying").columns
+
+
+def test_vectors_are_brought_to_a_length_and_otherwise_are_the_same_unit(tmp_path: Path):
+    (tmp_path / "v.txt").write_text("good 1 2\nbad 3 4\n")
+    plain, longer = (
+        model_of(
+            config(vectors=str(tmp_path / "v.txt"), vector_length=length),
+            ModelVariant("base", "dot"),
+        )
+        for length in (None, 4.6)
+    )
+    assert longer.vectors == Rescaled(of=plain.vectors, length=4.6)
+    assert longer.model_copy(update={"vectors": plain.vectors}) == plain
+
+
 def test_embeddings_are_frozen_in_every_model():
-    for which in config().models:
+    for which in config().columns:
         unit = unit_of(config(), SOURCE, which, 0, 1.0)
         assert unit.training.frozen == ("embedding",)
 
@@ -207,7 +231,7 @@ def test_attention_that_a_recipe_does_not_have_by_default_stands_beside_it(
 
 def test_a_query_of_the_instances_own_is_compared_with_the_learned_one():
     instance = config(query="instance")
-    assert {which.model for which in instance.models} == {"base", "instance"}
+    assert {which.model for which in instance.columns} == {"base", "instance"}
     assert instance.part == "grammar-sentiment+instance"
     assert table1.Config(query="instance", vectors="").part == "instance"
     assert table1.Config(vectors="").part == ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -195,28 +195,38 @@ def sentence(cells: Sequence[ComparedCell]) -> str:
     results = [cell for cell in cells if not cell.statistic]
     every, sizes = Tally.of(results), Tally.of([cell for cell in cells if cell.statistic])
     own = Tally.of([cell for cell in results if cell.corpus == OWN])
+    theirs = Tally.of([cell for cell in results if cell.corpus != STAND_IN])
     return (
         f"Of {every.cells:,} printed results {every.comparable:,} have a measured number, and "
         f"{every.within:,} of these ({every.share}) are within tolerance, {every.inside:,} inside "
-        f"its interval; on the papers' own corpora {own.within:,} of {own.comparable:,} "
+        f"its interval; without stand-ins for corpora {theirs.within:,} of {theirs.comparable:,} "
+        f"({theirs.share}), on the papers' own corpora {own.within:,} of {own.comparable:,} "
         f"({own.share}). Of {sizes.comparable} sizes of corpora and models {sizes.within} are."
     )
 
 
 def reason(cell: ComparedCell) -> str:
-    """Return why a cell is off, as far as it is known: the first line of the list that fits."""
+    """Return why a cell is off: the first line of the list that fits, and what shows it.
+
+    What no run here shows, and print does not, is said to be supposed.
+    """
     for line in _reasons():
-        if line["paper"] == cell.paper and all(
-            line[name] in ("", value)
-            for name, value in (
-                ("table", cell.row.table),
-                ("dataset", cell.row.dataset),
-                ("metric", cell.row.metric),
-                ("corpus", cell.corpus),
-            )
-        ):
-            return line["reason"]
+        if _fits(line, cell):
+            shown = f"{line['reason']} (shown: {line['shown']})"
+            return shown if line["shown"] else f"supposed: {line['reason']}"
     return NOT_KNOWN
+
+
+def _fits(line: Mapping[str, str], cell: ComparedCell) -> bool:
+    variant = {f"{key}={value}" for key, value in cell.row.variant}
+    return (
+        line["paper"] == cell.paper
+        and line["table"] in ("", cell.row.table)
+        and line["dataset"] in ("", cell.row.dataset)
+        and line["variant"] in ("", *variant)
+        and line["metric"] in ("", cell.row.metric)
+        and line["corpus"] in ("", cell.corpus)
+    )
 
 
 @cache

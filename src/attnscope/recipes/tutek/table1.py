@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import altair as alt
 import numpy as np
@@ -22,10 +22,12 @@ from attnscope.claims.pool import Pool
 from attnscope.claims.table import Cell, Cells, Claim, Finding, Needs, Part
 from attnscope.data.corpus import Corpus
 from attnscope.data.reading import left_out
+from attnscope.errors import UsageError
 from attnscope.figures.charts import Axis, Panel, beside
 from attnscope.figures.palette import CLASSIFIERS, NEUTRAL
 from attnscope.recipes.kit import corpora, plots
 from attnscope.recipes.kit.lab import Lab, Logged
+from attnscope.recipes.kit.settings import EachOnce, Several
 from attnscope.recipes.kit.sheet import rng
 from attnscope.recipes.recipe import Charts
 from attnscope.recipes.tutek.evaluation import SIGNS, dot_tables, held_out, sheet_of
@@ -53,6 +55,9 @@ _MODELS = {
     "learned": ("base", "concat", "residual", "tying", "mlm"),
     "instance": ("base", "instance"),
 }
+Models = Annotated[
+    tuple[Literal["base", "concat", "residual", "tying", "mlm"], ...], Several, EachOnce
+]
 
 
 class Config(FragilityConfig):
@@ -60,6 +65,8 @@ class Config(FragilityConfig):
 
     query: Literal["learned", "instance"] = "learned"
     """Query of attention: learned, or made from each instance, which has a result of its own."""
+    models: Models = ()
+    """Models of the table to train; none named are all of them."""
 
     @property
     def in_part(self) -> tuple[str, ...]:
@@ -72,9 +79,12 @@ class Config(FragilityConfig):
         return super().parts + ["instance"] * (self.query == "instance")
 
     @property
-    def models(self) -> list[ModelVariant]:
+    def columns(self) -> list[ModelVariant]:
         """The models to train."""
-        return variants(self, _MODELS[self.query])
+        every = _MODELS[self.query]
+        if not set(self.models) <= {*every}:
+            raise UsageError(f"models: query={self.query} trains {' and '.join(every)} alone.")
+        return variants(self, [name for name in every if name in (self.models or every)])
 
 
 QUICK = SMALL | {"permutations": 10}
@@ -94,7 +104,7 @@ HEADLINE = (
 def measure(config: Config, lab: Lab) -> list[Measurement]:
     """Train every model on every corpus and run it under other attention."""
     rows: list[Measurement] = []
-    for runs in train_corpora(config, lab, config.models):
+    for runs in train_corpora(config, lab, config.columns):
         sheet = sheet_of(runs.source, range(config.seeds), "table1", percent=True)
         rows += statistics_rows(runs.source)
         rows += fragility_rows(sheet, runs, config.permutations, lab.device)

@@ -77,8 +77,8 @@ class TutekConfig(LabelledSettings):
     the states. The paper's have 300 numbers; these have 100, and one fixed orthonormal map makes
     them as wide as the states. Empty: random."""
     vector_length: float | None = Field(None, gt=0)
-    """Mean length that the vectors are brought to; none leaves them as they are. Those of glove_100d
-    have 4.6, those of spacy_md_300d 44."""
+    """Mean length that the vectors are brought to; none leaves them as they are. GloVe's here have
+    4.6, spaCy's 44."""
     concat_attention: Literal["half-state", "as-base"] = "half-state"
     """Width of additive attention in the concat model: half of its state, which is twice the base
     model's, as Jain and Wallace and the authors' later code have it; or as in the base model."""
