@@ -54,6 +54,22 @@ def test_check_shows_splits_classes_and_digest(places: Path):
     assert f"Digest: {checked['digest']}" in words
 
 
+def test_check_shows_the_range_of_many_classes(places: Path):
+    rows = [(f"a film of number {n}", f"kind-{n % 12:02d}") for n in range(60)]
+    parts = {"train": rows, "val": rows[:11]}
+    write_corpus(places / "mine", **parts)
+    words = printed("check", "mine")
+    assert "  train: 60 (12 classes, kind-00 5 to kind-00 5, median 5)" in words
+    assert "kind-00 1 to kind-00 1, median 1; 1 without a text" in words
+    assert "Used: all of them" in words
+
+
+def test_check_of_gold_alignments_names_the_recipe_that_takes_them(places: Path):
+    pairs = [("das Haus", "the house", "0-0 1-1")] * 3
+    write_corpus(places / "gold", pairs, languages=("de", "en"))
+    assert "attnscope run snell/alignment gold=gold training=" in printed("check", "gold")
+
+
 def test_check_shows_what_is_left_out_and_why(places: Path):
     write_corpus(places / "mine", [*ROWS, ("?!", "bad")])
     assert ": no word in the text: 1" in printed("check", "mine")

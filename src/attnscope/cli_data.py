@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,6 +27,9 @@ data_app = typer.Typer(no_args_is_help=True, help="Corpora: list, check, fetch."
 _Folder = Annotated[
     Path | None, typer.Option("--data", help="Folder of corpora (default: $ATTNSCOPE_DATA).")
 ]
+
+_LISTED = 10
+"""Classes that are counted one by one; of more their range is printed."""
 
 
 def use_data(folder: Path | None) -> None:
@@ -88,8 +92,11 @@ def check(
     print(f"{checked.name}: {checked.task}, {checked.path}")
     print("In the files")
     _print_counts(checked.splits)
-    print("Used")
-    _print_counts(checked.selected)
+    if checked.selected == checked.splits:
+        print("Used: all of them")
+    else:
+        print("Used")
+        _print_counts(checked.selected)
     if checked.dropped:
         print("Left out")
         for reason, count in checked.dropped.items():
@@ -97,6 +104,11 @@ def check(
     if described is not None:
         _print_profile(described)
         _print_readings(corpus)
+    else:
+        print(
+            "Gold alignments are measured, not trained on: "
+            f"attnscope run snell/alignment gold={corpus} training=PARALLEL_CORPUS"
+        )
     if checked.digest:
         print(f"Digest: {checked.digest}")
     if checked.deviation:
@@ -144,5 +156,20 @@ def _print_readings(corpus: str) -> None:
 
 def _print_counts(counts: Mapping[str, Count]) -> None:
     for split, count in counts.items():
-        of = ", ".join(f"{name} {number:,}" for name, number in count.of.items())
+        of = _few(count.of) if len(count.of) <= _LISTED else _many(count.of)
         print(f"  {split}: {count.n:,}{f' ({of})' if of else ''}")
+
+
+def _few(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {number:,}" for name, number in counts.items())
+
+
+def _many(counts: Mapping[str, int]) -> str:
+    """Return the smallest, median and largest of many classes, and how many are empty."""
+    found = {name: number for name, number in counts.items() if number}
+    least, most = min(found, key=found.__getitem__), max(found, key=found.__getitem__)
+    absent = len(counts) - len(found)
+    return (
+        f"{len(counts)} classes, {least} {found[least]:,} to {most} {found[most]:,}, "
+        f"median {median(found.values()):g}{f'; {absent} without a text' if absent else ''}"
+    )
