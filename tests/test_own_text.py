@@ -31,9 +31,10 @@ from attnscope.recipes.tutek import table1, table2
 from attnscope.report.page import request_of
 from attnscope.report.payload import payload
 from attnscope.running.naming import naming_of
-from attnscope.runs.result import Result, place_of
+from attnscope.runs.result import Measurement, Result, place_of
 from attnscope.runs.spec import Settings
 from attnscope.runs.workspace import read_results
+from attnscope.terminal import CleanConsole, headline_table
 from attnscope.training.engine.workers import Workers
 from attnscope.training.progress import Silent
 from cases import for_each
@@ -388,3 +389,13 @@ def test_a_sentence_without_words_is_one_sentence(
     ]
     with pytest.raises(UsageError, match="no word in the sentence"):
         load(unit).score("attention", sentence)
+
+
+def test_a_printed_row_names_its_step_and_its_runs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    found = {"at": 150, "runs": "3 x 1"}
+    row = Measurement(name="A", dataset="mine", value=1.0, n=1, found=found)
+    CleanConsole().print(headline_table([row], "a table"))
+    assert "step 150, 3 x 1 runs" in capsys.readouterr().out

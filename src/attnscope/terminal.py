@@ -234,10 +234,15 @@ def _axes(row: Measurement, hidden: Iterable[str]) -> str:
     split = {} if row.split == "val" else {"split": row.split}
     known = split | row.axes | row.found
     parts = {key: value for key, value in known.items() if key not in hidden}
-    return ", ".join(
-        value if isinstance(value, str) else f"{key} {number(value)}"
-        for key, value in parts.items()
-    )
+    return ", ".join(_axis(key, value) for key, value in parts.items())
+
+
+def _axis(key: str, value: str | float) -> str:
+    if key == "runs":
+        return f"{value} runs"
+    if isinstance(value, str):
+        return value
+    return f"{'step' if key == 'at' else key} {number(value)}"
 
 
 def print_about(console: Console, about: Iterable[About]) -> None:
