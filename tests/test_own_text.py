@@ -249,6 +249,28 @@ def test_unknown_tokens_are_among_the_warnings_of_the_block(journeys: dict[str, 
     assert about.warnings[0].startswith("35 % of the tokens are unknown")
 
 
+def test_an_agreement_over_few_seeds_is_printed_between_0_and_100(
+    journeys: dict[str, Journey],
+) -> None:
+    (result,) = read_results(journeys["two"].folder)
+    rows = [
+        row.model_copy(update={"low": -11.0, "high": 142.0})
+        if row.name == "A(alpha,beta_uf)"
+        else row
+        for row in result.measurements
+    ]
+    (about,) = about_corpora(result.model_copy(update={"measurements": tuple(rows)}))
+    assert "(0 to 100; chance" in " ".join(about.found)
+
+
+def test_a_quick_run_says_how_to_train_longer(journeys: dict[str, Journey]) -> None:
+    (result,) = read_results(journeys["two"].folder)
+    (about,) = about_corpora(result)
+    (quick,) = about_corpora(result.model_copy(update={"scale": "quick"}))
+    assert "--budget 10m" in quick.next[0]
+    assert quick.next[1:] == about.next
+
+
 def test_pieces_give_a_text_back(folder: Path) -> None:
     source = open_text(folder / "joined", classification={"tokens": "pieces-40"})
     text = without_blanks(1)[0][0]

@@ -186,7 +186,7 @@ def shown_progress() -> Bars | None:
 
 def recipe_table(recipes: Iterable[Entry]) -> Table:
     """Return the table of recipes that `attnscope list` prints."""
-    table = Table(title="Recipes", title_justify="left")
+    table = Table(title="Recipes", title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("recipe", no_wrap=True)
     for column in ("what it shows", "needs"):
         table.add_column(column)

@@ -87,8 +87,14 @@ def shown(value: float) -> str:
 
 
 def ends(row: Measurement, *more: str) -> str:
-    """Return an interval and further remarks in brackets: " (29 to 39; chance 8)"."""
-    interval = [] if row.low is None else [f"{shown(row.low)} to {shown(row.high or 0.0)}"]
+    """Return an interval and further remarks in brackets: " (29 to 39; chance 8)".
+
+    An agreement is a percentage. Its interval over few seeds may pass 0 or 100, and ends there.
+    """
+    low, high = row.low, row.high or 0.0
+    if low is not None and row.name.startswith("A("):
+        low, high = max(low, 0.0), min(high, 100.0)
+    interval = [] if low is None else [f"{shown(low)} to {shown(high)}"]
     parts = "; ".join([*interval, *filter(None, more)])
     return f" ({parts})" if parts else ""
 

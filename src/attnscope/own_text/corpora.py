@@ -7,6 +7,8 @@ sentences.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from attnscope.data.known import definitions
 from attnscope.own_text import aitken, snell, sunlu, tutek
 from attnscope.own_text.about import About, AboutRule, CorpusNumbers
@@ -16,6 +18,10 @@ from attnscope.runs.result import Result
 
 RULES: dict[str, AboutRule] = {**snell.RULES, **sunlu.RULES, **tutek.RULES, **aitken.RULES}
 
+_QUICK = (
+    "This was a quick run, of small models and few steps; `--budget 10m` in place of `--quick` "
+    "makes both as large as ten minutes allow."
+)
 # What a rule raises on a result that is partial, of another version, or was edited.
 _UNFIT = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
 
@@ -32,7 +38,8 @@ def about_corpora(result: Result) -> list[About]:
         except _UNFIT:
             continue
         if about.found:
-            found.append(about)
+            first = (_QUICK,) if result.scale == "quick" else ()
+            found.append(replace(about, next=(*first, *about.next)))
     return found
 
 
