@@ -5,6 +5,7 @@ Every corpus is generated here and trained on for a moment; what is tested is wh
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import re
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 
 from attnscope import load, run, write_corpus, write_report
 from attnscope.claims.verdicts import deciding
+from attnscope.clean import CleanStream
 from attnscope.cli import app, claims
 from attnscope.data.text import open_text
 from attnscope.errors import UsageError, WorkspaceError
@@ -34,7 +36,7 @@ from attnscope.running.naming import naming_of
 from attnscope.runs.result import Measurement, Result, place_of
 from attnscope.runs.spec import Settings
 from attnscope.runs.workspace import read_results
-from attnscope.terminal import CleanConsole, headline_table
+from attnscope.terminal import CleanConsole, Lines, headline_table
 from attnscope.training.engine.workers import Workers
 from attnscope.training.progress import Silent
 from cases import for_each
@@ -421,3 +423,18 @@ def test_a_printed_row_names_its_step_and_its_runs(
     row = Measurement(name="A", dataset="mine", value=1.0, n=1, found=found)
     CleanConsole().print(headline_table([row], "a table"))
     assert "step 150, 3 x 1 runs" in capsys.readouterr().out
+
+
+def test_the_time_left_is_printed_in_words_and_not_after_the_first_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = iter([0.0, 100.0, 300.0])
+    monkeypatch.setattr("attnscope.terminal.time.monotonic", lambda: next(clock))
+    stream = io.StringIO()
+    lines = Lines(CleanStream(stream))
+    lines.begin("text", 2, 1000, 0)
+    lines.advance(1)
+    lines.advance(99)
+    _, first, second = stream.getvalue().splitlines()
+    assert "left" not in first
+    assert second.endswith(", about 45 min left")

@@ -32,6 +32,7 @@ from rich.text import Text
 from attnscope.claims.symbols import in_words
 from attnscope.claims.wording import number, plain_setting, sentence
 from attnscope.clean import CleanStream, clean
+from attnscope.recipes.kit.duration import about as about_time
 
 if TYPE_CHECKING:
     from attnscope.claims.readings import Reading
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from attnscope.runs.result import Measurement, Result
 
 _LINE_EVERY = 30.0  # seconds between two plain lines
+_TOLD = 0.02  # share of the steps after which the time left is estimated
 _STYLES = {"holds": "green", "fails": "red", "undecided": "yellow"}
 
 
@@ -156,9 +158,11 @@ class Lines:
         if now - self._printed >= _LINE_EVERY and self._steps:
             self._printed = now
             speed = self._steps / (now - self._started)
-            left = (self._total - self._steps) / speed
             counts = f"{self._steps}/{self._total} steps, {self._counts}".removesuffix(", ")
-            self._print(f"{self._title}: {counts}, {speed:.1f} steps/s, {left:.0f} s left")
+            # The first steps wait for evaluations at the start: they say nothing about the rest.
+            told = self._steps >= _TOLD * self._total
+            left = f", {about_time((self._total - self._steps) / speed)} left" if told else ""
+            self._print(f"{self._title}: {counts}, {speed:.1f} steps/s{left}")
 
     def finished(self, unit: str) -> None:
         """Count a unit."""
