@@ -46,7 +46,10 @@ def _card(entry: Entry, verdicts: Counter[str]) -> str:
     image = (
         f":img-top: {os.path.relpath(picture, PAGE)}\n:img-alt: {entry.title}\n" if picture else ""
     )
-    counts = "".join(f" · {count} {_AGREES[word]}" for word, count in sorted(verdicts.items()))
+    counts = "".join(
+        f" · {count} {word if count == 1 else _PLURAL[word]}"
+        for word, count in sorted(verdicts.items())
+    )
     tags = "no download" if entry.needs == "nothing" else "needs corpora"
     return (
         f"::::{{grid-item-card}} {entry.name}\n{image}:link: {report_of(entry.name)}\n"
@@ -62,7 +65,7 @@ def _times(entry: Entry) -> str:
     return f"CPU {minutes(entry.cpu_minutes)}{on_gpu}"
 
 
-_AGREES = {"holds": "hold", "fails": "fail", "undecided": "undecided"}
+_PLURAL = {"holds": "hold", "fails": "fail", "undecided": "undecided"}
 
 
 def report_of(recipe: str) -> str:
