@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import re
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 import attnscope
+from attnscope.analysis.intervals import Interval
 from attnscope.data.vocabulary import Vocabulary
 from attnscope.runs.result import Measurement, Result
 from attnscope.scores.score import Score
@@ -32,6 +34,8 @@ def test_reprs_are_one_short_line_with_sizes(demo: TrainedUnit, score: Score) ->
     assert repr(score) == "Score('attention', examples=8, outputs=15, inputs=15)"
     assert repr(score.batch) == "Batch(examples=8, inputs=15, outputs=15)"
     assert repr(trace) == "Trace(examples=8, sites=['cross'])"
+    assert repr(Interval(0.93617, 0.88296, 0.9878, 8)) == "Interval(0.9362 (0.883 to 0.9878), n=8)"
+    assert repr(Interval(0.5, math.nan, math.nan, 1)) == "Interval(0.5, n=1)"
     assert repr(trace.sites["cross"]) == "Site(examples=8, heads=1, outputs=15, inputs=15)"
 
 

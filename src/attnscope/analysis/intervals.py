@@ -51,6 +51,10 @@ class Interval:
     n: int
     values: tuple[float, ...] = field(default=(), compare=False, repr=False)
 
+    def __repr__(self) -> str:
+        ends = "" if math.isnan(self.low) else f" ({self.low:.4g} to {self.high:.4g})"
+        return f"Interval({self.value:.4g}{ends}, n={self.n})"
+
     def shifted(self, by: float) -> Interval:
         """Return the interval of the value plus a constant."""
         values = tuple(value + by for value in self.values)
