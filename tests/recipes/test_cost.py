@@ -154,6 +154,22 @@ def test_a_budget_includes_measuring_and_says_so(fit):
     assert fit("8.4h", ratio=1000, seconds=600).config.seeds < 5
 
 
+def test_a_smaller_choice_never_evaluates_more_often():
+    """``grid=25`` evaluates every 25 steps and 0 never: nothing lies between them."""
+    recipe = find("snell/table5")
+    config = read_config(recipe, {"corpus": "grammar-sentiment"})
+    module = module_of(recipe)
+    free = [each for each in settings_of(module) if each.size]
+    _, amounts = budgets._sizes(module, config, free, "cpu")
+    assert "grid" in {each.name for each in amounts}
+    evaluations = []
+    for changes in budgets._ladder(amounts):
+        _, units = budgets._planned(module, config, changes, "cpu")
+        evaluations.append(sum(len(unit.training.schedule) for unit in units))
+    assert evaluations == sorted(evaluations, reverse=True)
+    assert evaluations[-1] < evaluations[0] / 2
+
+
 def test_settings_that_do_not_go_together_are_passed_over(fit, monkeypatch):
     def measure_wide_models_only(config, lab):
         if config.hidden < 64:

@@ -127,10 +127,13 @@ def _at(settings: Sequence[Setting], rung: int) -> Changes:
 
 
 def _between(setting: Setting, share: float) -> Any:
-    """Return a value so far on the way to the quick one; a list is whole up to half of it."""
-    if isinstance(setting.default, tuple):
+    """Return a value so far on the way to the quick one.
+
+    A list is whole up to half of it, and so is a number whose quick value 0 leaves something out.
+    """
+    if isinstance(setting.default, tuple) or setting.quick == 0:
         return setting.default if share < 0.5 else setting.quick
-    return round(setting.default * (max(setting.quick, 1) / setting.default) ** share)
+    return round(setting.default * (setting.quick / setting.default) ** share)
 
 
 def _planned(
