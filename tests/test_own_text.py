@@ -10,6 +10,7 @@ import json
 import random
 import re
 import warnings
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -308,6 +309,51 @@ def test_a_model_that_learned_nothing_is_said_to_have_learned_nothing(
     # Three words tell each label of 120 texts: a regression on counts finds them all.
     assert rows["bag_of_words"] == 100
     assert 40 < rows["majority"] < 62
+
+
+def test_a_translator_that_learned_nothing_is_compared_with_the_previous_token(
+    journeys: dict[str, Journey], folder: Path
+) -> None:
+    (result,) = read_results(journeys["pairs"].folder)
+    (row,) = result.select("previous_token")
+    source = open_text(folder / "pairs", translation={"pieces": SNELL["pieces"]})
+    counts: Counter[tuple[int, int]] = Counter()
+    for example in source.training_examples:
+        counts.update(zip(example.decoder_inputs, example.targets, strict=True))
+    right = total = 0
+    for example in source.validation_examples:
+        for before, token in zip(example.decoder_inputs, example.targets, strict=True):
+            after = {t: (n, -t) for (b, t), n in counts.items() if b == before}
+            right += max(after, key=after.get) == token if after else False
+            total += 1
+    assert row.n == total
+    assert row.value == pytest.approx(100 * right / total)
+    (block,) = journeys["pairs"].page["about"]
+    assert "each token from the one before it" in block["warnings"][0]
+    assert "nothing follows" in block["means"][0]
+    rows = [each for each in result.measurements if each.name != "accuracy"]
+    better = result.select("accuracy")[0].model_copy(update={"value": row.value + 1})
+    (about,) = about_corpora(result.model_copy(update={"measurements": (*rows, better)}))
+    assert about.warnings == ()
+
+
+def test_attention_that_finds_no_more_links_than_the_diagonal_is_warned_of(
+    journeys: dict[str, Journey],
+) -> None:
+    (result,) = read_results(journeys["pairs"].folder)
+
+    def warnings_of(**errors: float) -> tuple[str, ...]:
+        rows = tuple(
+            Measurement(name="aer", dataset="mine", axes={"method": name}, value=value, n=10)
+            for name, value in errors.items()
+        )
+        given = {"recipe": "snell/alignment", "measurements": rows}
+        (about,) = about_corpora(result.model_copy(update=given))
+        return about.warnings
+
+    (warning,) = warnings_of(diagonal=0.5, attention=0.6)
+    assert "no better than the diagonal" in warning
+    assert warnings_of(diagonal=0.5, attention=0.4) == ()
 
 
 def place(recipe: str, config: Settings, **options: Any) -> str:

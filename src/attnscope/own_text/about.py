@@ -131,11 +131,25 @@ def accuracy_warnings(numbers: CorpusNumbers, accuracy: Measurement) -> list[str
     return []
 
 
+def translator_warnings(numbers: CorpusNumbers, accuracy: Measurement) -> list[str]:
+    """Return a warning where a translator does not beat the previous token."""
+    if learned(numbers, accuracy):
+        return []
+    return [
+        "The translator is not better than guessing each token from the one before it: it has "
+        "learned nothing from the sentences that it reads, and its attention says nothing, "
+        "whatever it agrees with."
+    ]
+
+
 def learned(numbers: CorpusNumbers, accuracy: Measurement) -> bool:
-    """Return whether the lower end of a model's accuracy is above the most frequent label's."""
-    majority = numbers.one("majority")
+    """Return whether the lower end of a model's accuracy is above what needs no learning.
+
+    That is the most frequent label's, or, of a translator, that of the previous token alone.
+    """
+    floor = numbers.one("majority") or numbers.one("previous_token")
     low = accuracy.number if accuracy.low is None else accuracy.low
-    return majority is None or low > majority.number
+    return floor is None or low > floor.number
 
 
 NOTHING = "So nothing follows from how its attention agrees with other scores."

@@ -17,6 +17,7 @@ from attnscope.own_text.about import (
     like_paper,
     printed_corpora,
     shown,
+    translator_warnings,
 )
 from attnscope.runs.result import Measurement
 
@@ -33,7 +34,8 @@ def about_agreement(numbers: CorpusNumbers) -> About:
     labelled = numbers.one("majority") is not None
     found = [_performance(numbers, accuracy), _agreement(numbers, agreed, labelled)]
     found += _uniform(numbers, accuracy)
-    warnings = [*numbers.warnings, *(accuracy_warnings(numbers, accuracy) if labelled else [])]
+    warned = accuracy_warnings if labelled else translator_warnings
+    warnings = [*numbers.warnings, *warned(numbers, accuracy)]
     steps = [REPORT]
     if not learned(numbers, accuracy):
         steps.insert(0, "More texts or more steps come before any question about attention.")
@@ -62,7 +64,9 @@ def _performance(numbers: CorpusNumbers, accuracy: Measurement) -> str:
         return accuracy_sentence(numbers, accuracy)
     bleu = numbers.one("xi_star", performance="bleu", **_TEXT)
     told = "" if bleu is None else f", and its BLEU is {shown(bleu.number)}"
-    return f"The translator finds {shown(accuracy.number)} % of the next tokens{told}."
+    floor = numbers.one("previous_token")
+    beside = "" if floor is None else f" (from the token before alone: {shown(floor.number)} %)"
+    return f"The translator finds {shown(accuracy.number)} % of the next tokens{beside}{told}."
 
 
 def _agreement(numbers: CorpusNumbers, agreed: Measurement, labelled: bool) -> str:
@@ -221,15 +225,21 @@ def about_gold(numbers: CorpusNumbers) -> About:
     if not rates:
         return About(numbers.dataset)
     told = [f"{words} {shown(100 * rate)} %" for words, rate in rates.items()]
+    attention, diagonal = (rates.get(_METHODS[name]) for name in ("attention", "diagonal"))
+    behind = attention is not None and diagonal is not None and attention >= diagonal
     return About(
         numbers.dataset,
-        (),
+        (_NO_LINKS,) if behind else (),
         (f"Links that are wrong (alignment error rate, best setting): {', '.join(told)}.",),
         (f"The gold links are found best by {min(rates, key=rates.__getitem__)}.",),
         (REPORT,),
     )
 
 
+_NO_LINKS = (
+    "The translator's attention finds the links no better than the diagonal, which knows no words: "
+    "it is trained too little, or attends elsewhere than to a word's translation."
+)
 _METHODS = {
     "diagonal": "the diagonal",
     "ibm_model1": "IBM Model 1",

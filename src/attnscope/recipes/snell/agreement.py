@@ -29,7 +29,7 @@ from attnscope.claims.table import Cells, Check, Claim, Needs, corpus_deviations
 from attnscope.data.corpus import Corpus
 from attnscope.data.reading import parts
 from attnscope.figures.charts import Axis
-from attnscope.recipes.kit.baselines import baseline_rows
+from attnscope.recipes.kit.baselines import baseline_rows, previous_token_row
 from attnscope.recipes.kit.corpora import is_classification, printed_name
 from attnscope.recipes.kit.plots import datasets, dots
 from attnscope.recipes.kit.sheet import Sheet, point, rng
@@ -226,8 +226,9 @@ def above_chance(
 def model_rows(table: AgreementTable) -> list[Measurement]:
     """Return the reference's accuracy, that of uniform attention, and of what knows no attention.
 
-    A model that does not beat the most frequent label and a bag of words has an attention that
-    says nothing, however it agrees with other scores.
+    A model that does not beat the most frequent label and a bag of words, or a translator that
+    does not beat the previous token, has an attention that says nothing, however it agrees with
+    other scores.
     """
     runs, sheet = table.runs, replace(table.sheet(), table="")
     trained = {"accuracy": runs.reference, "accuracy_uniform": runs.uniforms[0]}
@@ -239,7 +240,11 @@ def model_rows(table: AgreementTable) -> list[Measurement]:
         rate = rate_interval(round(share * n), n) if labelled else point(share, n)
         rows.append(sheet.row(name, rate, share=True, seeds=(unit.unit.seed,)))
     if not is_classification(runs.source):
-        return [*rows, model1_row(table, sheet)]
+        return [
+            *rows,
+            previous_token_row(sheet, runs.source, table.batch),
+            model1_row(table, sheet),
+        ]
     examples = {example.id: example for example in parts(runs.source)[table.split]}
     measured = [examples[key] for key in table.batch.ids.tolist()]
     return [*rows, *baseline_rows(sheet, runs.source, measured)]

@@ -101,6 +101,7 @@ HEADLINE = (
     "accuracy",
     "majority",
     "bag_of_words",
+    "previous_token",
     "accuracy_uniform",
     *(f"A({pair})" for pair in PAIRS),
     "A_random",
