@@ -484,3 +484,15 @@ def test_the_time_left_is_printed_in_words_and_not_after_the_first_steps(
     _, first, second = stream.getvalue().splitlines()
     assert "left" not in first
     assert second.endswith(", about 45 min left")
+
+
+def test_the_page_names_each_measurement_in_words_with_its_symbol(
+    journeys: dict[str, Journey],
+) -> None:
+    page = journeys["two"].page
+    names = page["symbols"]["snell/table5"]
+    assert names["A(alpha,beta_uf)"][0] == "attention and uniform probe, A(α, βᵘᶠ)"
+    bare = [label for label, _ in names.values() if not re.match(r"[a-zA-Z0-9]{2}", label)]
+    assert bare == []
+    found = {row[0]: row[-1] for row in page["runs"][0]["rows"]}
+    assert re.match(r"step \d+, \d x \d runs", found["A(alpha,beta_uf)"])

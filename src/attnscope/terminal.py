@@ -30,7 +30,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attnscope.claims.symbols import in_words
-from attnscope.claims.wording import number, plain_setting, sentence
+from attnscope.claims.wording import axis_text, number, plain_setting, sentence
 from attnscope.clean import CleanStream, clean
 from attnscope.recipes.kit.duration import about as about_time
 
@@ -238,15 +238,7 @@ def _axes(row: Measurement, hidden: Iterable[str]) -> str:
     split = {} if row.split == "val" else {"split": row.split}
     known = split | row.axes | row.found
     parts = {key: value for key, value in known.items() if key not in hidden}
-    return ", ".join(_axis(key, value) for key, value in parts.items())
-
-
-def _axis(key: str, value: str | float) -> str:
-    if key == "runs":
-        return f"{value} runs"
-    if isinstance(value, str):
-        return value
-    return f"{'step' if key == 'at' else key} {number(value)}"
+    return ", ".join(axis_text(key, value, named=False) for key, value in parts.items())
 
 
 def print_about(console: Console, about: Iterable[About]) -> None:

@@ -33,6 +33,17 @@ def number(value: Any) -> str:
 
 
 _SMALL, _LARGE = 1e-4, 1e6
+_AXES = {"at": "step {}", "tau0": "exceeded at step {}", "runs": "{} runs"}
+
+
+def axis_text(key: str, value: Any, named: bool = True) -> str:
+    """Return one axis of a measurement in words: "step 150", "3 x 1 runs", "model tying".
+
+    Without ``named`` a value that is a word stands alone, as in a narrow table.
+    """
+    if key == "runs" or not isinstance(value, str):
+        return _AXES.get(key, f"{key} {{}}").format(number(value))
+    return f"{key} {value}" if named and key != "tau0" else value
 
 
 def plain_setting(value: Any) -> str:

@@ -12,7 +12,7 @@ from attnscope.claims.catalogue import catalogue
 from attnscope.claims.fidelity import compare, sentence as totals
 from attnscope.claims.symbols import in_letters, measure_words
 from attnscope.claims.verdicts import Judged
-from attnscope.claims.wording import formatted, number, plain_setting, sentence
+from attnscope.claims.wording import axis_text, formatted, number, plain_setting, sentence
 from attnscope.errors import UnreadableFile
 from attnscope.own_text.about import REPORT
 from attnscope.own_text.corpora import about_corpora, only_own
@@ -127,7 +127,7 @@ def _rows(result: Result, first: Sequence[Measurement]) -> tuple[list[list[Any]]
 def _row(row: Measurement) -> list[Any]:
     split = {} if row.split == "val" else {"split": row.split}
     axes, found = (
-        cut(", ".join(f"{key} {number(value)}" for key, value in each.items()))
+        cut(", ".join(axis_text(key, value) for key, value in each.items()))
         for each in (split | row.axes, row.found)
     )
     numbers = [_digits(value) for value in (row.value, row.low, row.high, row.published)]

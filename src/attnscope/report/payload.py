@@ -14,7 +14,7 @@ from typing import Any
 
 from attnscope import __version__
 from attnscope.claims.glossary import GLOSSARY
-from attnscope.claims.symbols import SCORES, measure_words, score_symbol
+from attnscope.claims.symbols import SCORES, in_words, measure_words, score_symbol
 from attnscope.figures.palette import GROUPS, NEUTRAL, SIDES, TRANSLATED, WORDS, score_colours
 from attnscope.recipes.registry import entries
 from attnscope.report.audit_view import audits_json
@@ -150,12 +150,12 @@ def _choices(found: Contents) -> dict[Path, tuple[str, Choice]]:
 
 
 def _symbols(runs: Sequence[dict[str, Any]]) -> dict[str, dict[str, list[str]]]:
-    """Return label and explanation of each measured name, by recipe."""
+    """Return each measured name in words with its symbol, and its explanation, by recipe."""
     symbols: dict[str, dict[str, list[str]]] = {}
     for run in runs:
         measures, own = known_measures(run["recipe"]), symbols.setdefault(run["recipe"], {})
         for name in dict.fromkeys(row[0] for row in run["rows"]):
-            own[name] = list(measure_words(name, measures))
+            own[name] = [in_words(name, measures), measure_words(name, measures)[1]]
     return symbols
 
 

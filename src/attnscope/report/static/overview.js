@@ -329,7 +329,7 @@ function columnsOf(data, recipe, hidden = []) {
 
 function symbol(data, recipe, name) {
   const [label, meaning] = data.symbols[recipe]?.[name] ?? [name, ""];
-  return meaning ? term(word(label, 60), meaning) : word(label, 60);
+  return meaning ? term(word(label, 90), meaning) : word(label, 90);
 }
 
 function runDetails(data, run, only) {
