@@ -20,12 +20,15 @@ from typer.testing import CliRunner
 
 from attnscope import load, run, write_corpus, write_report
 from attnscope.claims.verdicts import deciding
+from attnscope.claims.wording import plain_setting
 from attnscope.clean import CleanStream
 from attnscope.cli import app, claims
+from attnscope.cli_show import value_text
 from attnscope.data.text import open_text
 from attnscope.errors import UsageError, WorkspaceError
 from attnscope.own_text.corpora import about_corpora, only_own
 from attnscope.recipes.kit.lab import Lab
+from attnscope.recipes.registry import find
 from attnscope.recipes.snell import fig3, table5
 from attnscope.recipes.snell.units import TextConfig, train_corpora
 from attnscope.recipes.sunlu import scores
@@ -34,6 +37,7 @@ from attnscope.recipes.tutek import table1, table2
 from attnscope.report.page import request_of
 from attnscope.report.payload import payload
 from attnscope.running.naming import naming_of
+from attnscope.running.run import read_config
 from attnscope.runs.result import Measurement, Result, place_of
 from attnscope.runs.spec import Settings
 from attnscope.runs.workspace import read_results
@@ -272,6 +276,26 @@ def test_a_quick_run_says_how_to_train_longer(journeys: dict[str, Journey]) -> N
     (quick,) = about_corpora(result.model_copy(update={"scale": "quick"}))
     assert "--budget 10m" in quick.next[0]
     assert quick.next[1:] == about.next
+
+
+def test_words_of_a_quick_run_are_those_of_the_users_corpus(folder: Path) -> None:
+    entry = find("aitken/fig4")
+    own = read_config(entry, {"corpus": str(folder / "pairs")}, quick=True)
+    assert own.asked == ()
+    assert set(own.example.split()) <= {"Haus", "Hund", "Baum", "Kind", "Buch"}
+    quick = read_config(entry, quick=True)
+    assert quick.example == quick.sentence
+    assert quick.asked == (("teacher", "Lehrer"), ("child", "Kind"), ("has", "hat"))
+    given = read_config(entry, {"corpus": str(folder / "pairs"), "sentence": "Haus"}, quick=True)
+    assert given.example == "Haus"
+
+
+def test_a_setting_is_shown_as_the_command_line_takes_it() -> None:
+    entry = find("aitken/fig4")
+    quick = read_config(entry, quick=True)
+    shown = value_text(quick.dictionary)
+    assert read_config(entry, {"dictionary": shown}).dictionary == quick.dictionary
+    assert plain_setting([["teacher", "Lehrer"], ["has", "hat"]]) == "teacher=Lehrer,has=hat"
 
 
 def test_pieces_give_a_text_back(folder: Path) -> None:

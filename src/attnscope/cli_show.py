@@ -108,7 +108,7 @@ def print_settings(console: Console, entry: Entry, rows: list[Setting]) -> None:
 def value_text(value: Any) -> str:
     """Return a value as it is written in ``key=value``."""
     if isinstance(value, tuple):
-        parts = (":".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in value)
+        parts = ("=".join(map(str, v)) if isinstance(v, tuple) else str(v) for v in value)
         return ",".join(parts)
     return str(value)
 

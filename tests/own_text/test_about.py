@@ -25,7 +25,7 @@ def result(recipe: str, *rows: Measurement) -> Result:
     return Result(recipe=recipe, measurements=rows, **shared)
 
 
-def row(name: str, value: float, dataset: str = "mine", n: int = 9, **axes: str) -> Measurement:
+def row(name: str, value: float, dataset: str = "mine", n: int = 9, **axes: Any) -> Measurement:
     ends = {"low": value - value / 10, "high": value + value / 10}
     return Measurement(name=name, dataset=dataset, axes=axes, value=value, n=n, **ends)
 
@@ -108,3 +108,17 @@ def test_a_translator_is_described_in_percent(recipe: str, translator: list[Meas
     assert "finds 60 % of the next words" in about.found[0]
     assert "the largest has 20 % of it (18 to 22)" in about.found[1]
     assert "12 % of how a word's state varies" in about.found[-1]
+
+
+def test_shares_are_cut_at_100_and_a_model_that_learned_nothing_means_nothing() -> None:
+    group = {"model": "DP", "penalty": 0.0, "lambda": 10.0}
+    wide = row("AUC(attention)", 0.7, **group, group="good").model_copy(
+        update={"low": -0.1, "high": 1.4}
+    )
+    at_chance, better = row("accuracy", 50.0, penalty=0.0), row("accuracy", 90.0, penalty=0.0)
+    majority = row("majority", 50.0)
+    (untrained,) = about_corpora(result("sunlu/scores", wide, at_chance, majority))
+    assert "good 70 % (0 to 100)" in " ".join(untrained.found)
+    assert untrained.means == ("So nothing follows from which words draw its attention.",)
+    (trained,) = about_corpora(result("sunlu/scores", wide, better, majority))
+    assert "draw more attention" in trained.means[0]

@@ -78,5 +78,5 @@ def _list_of(part: Any) -> str:
     if origin is Annotated:
         return _list_of(parts[0])
     if origin is tuple:
-        return "a list of pairs `a:b`"
+        return "a list of pairs `a=b`"
     return f"a list of {', '.join(map(code, parts)) if origin is Literal else _MANY[part]}"

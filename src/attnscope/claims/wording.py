@@ -47,8 +47,10 @@ def axis_text(key: str, value: Any, named: bool = True) -> str:
 
 
 def plain_setting(value: Any) -> str:
-    """Return the value of a setting as the command line takes it."""
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    """Return the value of a setting as the command line takes it; a pair is ``a=b``."""
+    if not isinstance(value, list):
+        return str(value)
+    return ",".join("=".join(map(str, v)) if isinstance(v, list) else str(v) for v in value)
 
 
 def ranged(interval: Interval) -> str:

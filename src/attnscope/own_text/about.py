@@ -89,20 +89,24 @@ def shown(value: float) -> str:
 def ends(row: Measurement, *more: str) -> str:
     """Return an interval and further remarks in brackets: " (29 to 39; chance 8)".
 
-    An agreement is a percentage. Its interval over few seeds may pass 0 or 100, and ends there.
+    An agreement is a percentage: its interval over few seeds may pass 0 or 100, and is cut there.
     """
     low, high = row.low, row.high or 0.0
     if low is not None and row.name.startswith("A("):
-        low, high = max(low, 0.0), min(high, 100.0)
+        low, high = _cut(low), _cut(high)
     interval = [] if low is None else [f"{shown(low)} to {shown(high)}"]
     parts = "; ".join([*interval, *filter(None, more)])
     return f" ({parts})" if parts else ""
 
 
 def in_percent(row: Measurement) -> Measurement:
-    """Return a share as a percentage, its interval too."""
-    low, high = (None if end is None else 100 * end for end in (row.low, row.high))
+    """Return a share as a percentage, its interval too, cut at 0 and 100."""
+    low, high = (None if end is None else _cut(100 * end) for end in (row.low, row.high))
     return row.model_copy(update={"value": 100 * row.number, "low": low, "high": high})
+
+
+def _cut(percentage: float) -> float:
+    return min(max(percentage, 0.0), 100.0)
 
 
 def accuracy_sentence(numbers: CorpusNumbers, accuracy: Measurement) -> str:

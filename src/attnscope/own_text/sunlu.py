@@ -10,10 +10,12 @@ from attnscope.own_text.about import (
     accuracy_warnings,
     ends,
     in_percent,
+    learned,
     shown,
 )
 from attnscope.runs.result import Measurement
 
+_NOTHING = "So nothing follows from which words draw its attention."
 _EVEN = 3.0  # points that even attention may cost, as the paper's claim has it
 
 
@@ -97,7 +99,7 @@ def _about_groups(
         numbers.dataset,
         (*numbers.warnings, *warned),
         tuple(found),
-        (meaning + like,),
+        (meaning + like if accuracy is None or learned(numbers, accuracy) else _NOTHING,),
         ("The Trajectories view of `attnscope report` shows each word with both scores.",),
     )
 

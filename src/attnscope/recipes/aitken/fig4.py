@@ -38,6 +38,8 @@ from attnscope.recipes.aitken.panels import (
 from attnscope.recipes.aitken.translation import (
     EARLY,
     LATE,
+    QUICK_CORPUS,
+    QUICK_WORDS,
     TranslationConfig,
     measure_text,
     network_of,
@@ -58,7 +60,7 @@ Records = list[Measurement | Matrix | Plane | Curve]
 
 Config = TranslationConfig
 QUICK = {
-    "corpus": "grammar-translation",
+    "corpus": QUICK_CORPUS,
     "seeds": 2,
     "hidden": 48,
     "room": 20,
@@ -67,8 +69,7 @@ QUICK = {
     "lr": 5e-3,
     "examples": 50,
     "samples": 200,
-    "dictionary": "teacher=Lehrer,child=Kind,has=hat",
-    "sentence": "der Lehrer zeigt heute dem Mädchen das rote Buch .",
+    **QUICK_WORDS,
 }
 EXAMPLES = "moved"
 HEADLINE = (

@@ -44,6 +44,12 @@ from attnscope.training.unit import Training, Unit, every
 # Decoder steps s, from 1 on, that the claims call early and late.
 EARLY, LATE = 3, 8
 _SHOWN = 11  # tokens of the figure's example, the end among them
+QUICK_CORPUS = "grammar-translation"
+QUICK_WORDS = {
+    "dictionary": "teacher=Lehrer,child=Kind,has=hat",
+    "sentence": "der Lehrer zeigt heute dem Mädchen das rote Buch .",
+}
+"""Settings of quick runs that are about words of their corpus."""
 _EVALUATED = 2000  # steps from one evaluation to the next
 
 
@@ -112,7 +118,7 @@ class TranslationConfig(RecipeSettings):
 
     @property
     def asked(self) -> tuple[tuple[str, str], ...]:
-        """The dictionary; the default one is French, and not asked of another corpus."""
+        """The dictionary; one that was written for a corpus is not asked of another."""
         return () if self._foreign("dictionary") else self.dictionary
 
     @property
@@ -126,10 +132,14 @@ class TranslationConfig(RecipeSettings):
         return _words_of(source, (short or list(examples))[0])
 
     def _foreign(self, name: str) -> bool:
-        """Return whether a setting is the default one while the corpus is another."""
+        """Return whether a setting's words are those of the default or the quick corpus alone."""
         fields = type(self).model_fields
-        default = getattr(self, name) == fields[name].default
-        return default and self.corpus != fields["corpus"].default
+        quick = QUICK_WORDS[name]
+        written = {
+            fields[name].default: fields["corpus"].default,
+            pairs_of(quick) if name == "dictionary" else quick: QUICK_CORPUS,
+        }
+        return written.get(getattr(self, name), self.corpus) != self.corpus
 
     @property
     def source(self) -> Corpus:
