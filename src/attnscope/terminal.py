@@ -32,7 +32,7 @@ from rich.text import Text
 from attnscope.claims.symbols import in_words
 from attnscope.claims.wording import axis_text, number, plain_setting, sentence
 from attnscope.clean import CleanStream, clean
-from attnscope.recipes.kit.duration import about as about_time
+from attnscope.running.duration import about as about_time
 
 if TYPE_CHECKING:
     from attnscope.claims.readings import Reading
