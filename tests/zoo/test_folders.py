@@ -124,6 +124,12 @@ def test_a_folder_is_adapted_with_its_tokeniser(bert_folder):
     assert batch.inputs[:, 0].eq(2).all()  # [CLS]
 
 
+def test_reading_a_folder_prints_nothing(bert_folder, capfd):
+    adapt(bert_folder)
+    assert capfd.readouterr() == ("", "")
+    assert transformers.utils.logging.is_progress_bar_enabled()
+
+
 def test_a_folder_is_audited_from_end_to_end(bert_folder, tmp_path, monkeypatch):
     monkeypatch.setattr(replaceable, "STEPS", 3)  # the search itself is tested elsewhere
     texts = Texts("reviews", "all", tuple(TEXTS[:32]), labels=tuple(LABELS[:32]))

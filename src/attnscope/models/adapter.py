@@ -7,7 +7,8 @@ among those of transformers and never imported from the folder, unless ``trust_r
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -240,9 +241,24 @@ def _pretrained(name: str | Path, trust: bool) -> nn.Module:
     if kind is None:
         raise UsageError(f"{name}: transformers has no {config.architectures or 'architecture'}.")
     try:
-        return kind.from_pretrained(name)
+        # From the hub a bar follows the download; a folder is read in a moment.
+        with _without_bars(transformers) if folder.is_dir() else nullcontext():
+            return kind.from_pretrained(name)
     except (OSError, ValueError, RuntimeError) as error:
         raise UsageError(f"{name} has no weights that fit: {_first_line(error)}") from error
+
+
+@contextmanager
+def _without_bars(transformers: Any) -> Iterator[None]:
+    bars = transformers.utils.logging
+    if not bars.is_progress_bar_enabled():
+        yield
+        return
+    bars.disable_progress_bar()
+    try:
+        yield
+    finally:
+        bars.enable_progress_bar()
 
 
 def _tokenizer(name: str | Path, trust: bool) -> Any:
