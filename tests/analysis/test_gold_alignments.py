@@ -11,6 +11,7 @@ from attnscope.data import grammar
 from attnscope.data.corpus import GrammarTranslation
 from attnscope.data.folder import Aligned
 from attnscope.data.text import open_text
+from gold import write_gold
 
 SENTENCES = (
     ("das Haus ist klein", "the house is small"),
@@ -28,17 +29,6 @@ def pair(source: str, target: str, *links: tuple[int, int]) -> Aligned:
 
 def gold_of(*pairs: Aligned) -> GoldAlignments:
     return GoldAlignments("made-up", "test", ("de", "en"), pairs)
-
-
-def write_gold(folder: Path, first: str = "de", second: str = "en") -> Path:
-    folder.mkdir()
-    (folder / "meta.json").write_text(json.dumps({"langs": [first, second]}))
-    rows = [
-        {"id": "0", first: "das Haus", second: "the house", "sure": [[0, 0]], "possible": [[1, 1]]},
-        {"id": "1", first: "ja", second: "oh yes", "sure": [[0, 1]], "possible": []},
-    ]
-    (folder / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return folder
 
 
 def write_parallel(folder: Path) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from attnscope.runs.result import Measurement, Result
 from attnscope.training.engine.workers import Workers
 from attnscope.training.trained_unit import TrainedUnit
 from cases import for_each
+from gold import write_gold
 
 TINY = recipe.QUICK | {"translation_hidden": 8, "translation_steps": 3, "examples": 200}
 
@@ -27,17 +27,6 @@ TINY = recipe.QUICK | {"translation_hidden": 8, "translation_steps": 3, "example
 def measure(folder: Path, **settings: Any) -> list[Measurement]:
     with Workers(folder, 1) as workers:
         return recipe.measure(recipe.Config(**(TINY | settings)), Lab(workers))
-
-
-def write_gold(folder: Path, first: str = "de", second: str = "en") -> Path:
-    folder.mkdir()
-    (folder / "meta.json").write_text(json.dumps({"langs": [first, second]}))
-    rows = [
-        {"id": "0", first: "das Haus", second: "the house", "sure": [[0, 0]], "possible": [[1, 1]]},
-        {"id": "1", first: "ja", second: "oh yes", "sure": [[0, 1]], "possible": []},
-    ]
-    (folder / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return folder
 
 
 @pytest.fixture(scope="module")
