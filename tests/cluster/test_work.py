@@ -30,7 +30,7 @@ class Killing(QueuedWorkers):
 
 def kill_a_worker(workspace, number):
     """Kill one of the processes that train, if there is any; return whether there was."""
-    pids = sorted(worker["pid"] for worker in live_workers(workspace) if "group" in worker)
+    pids = sorted(worker.pid for worker in live_workers(workspace) if worker.group)
     for pid in pids[number % max(len(pids), 1) :]:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -63,10 +63,10 @@ def test_groups_are_never_split_however_often_workers_start(tmp_path, expect):
         def keep_workers(self, sweep, device, progress):
             super().keep_workers(sweep, device, progress)
             for worker in live_workers(self.workspace, sweep.path.name):
-                if killed[worker["group"]] < 3 and killed.total() < STARTS:
+                if killed[worker.group] < 3 and killed.total() < STARTS:
                     with suppress(ProcessLookupError):
-                        os.kill(worker["pid"], signal.SIGKILL)
-                        killed[worker["group"]] += 1
+                        os.kill(worker.pid, signal.SIGKILL)
+                        killed[worker.group] += 1
 
     units = grouped(5 * STARTS // 3, steps=40)
     with Starting(tmp_path, here=2) as trainer:

@@ -13,19 +13,30 @@ import random
 import shutil
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from attnscope.cli_status import lines
 from attnscope.data.folder import CorpusFolder
+from attnscope.data.tasks import PermutationCopy
 from attnscope.data.vectors import digest_of_vectors, read_vectors
 from attnscope.errors import WorkspaceError
+from attnscope.models.seq2seq import Seq2SeqSpec
+from attnscope.runs.atomic import write_json
+from attnscope.runs.environment import environment
+from attnscope.runs.host import this_process
+from attnscope.runs.queue import QueuedGroup, QueuedUnit, Sweep, WorkerFile
+from attnscope.runs.status import status
 from attnscope.runs.tensors import load_arrays, save_arrays
 from attnscope.runs.unit import UnitFolder
+from attnscope.training.engine.queue_worker import QueueWorker
 from attnscope.training.loop import load_model
 from attnscope.training.trained_unit import TrainedUnit, demo_folder
+from attnscope.training.unit import Training, Unit
 
 Damage = Callable[[Path, random.Random], None]
 TEXTS = ("a good film", "not a good film", "the actors are bad", "I liked all of it .")
@@ -137,6 +148,56 @@ def read_unit_folder(folder: Path) -> Any:
     weights = [float(parameter.sum()) for model in models for parameter in model.parameters()]
     values = np.nan_to_num(score.array(), nan=-1.0).tolist()
     return [unit.unit.config(), unit.log, values, score.words(0), weights]
+
+
+def write_queue(folder: Path) -> None:
+    """A sweep with a group that waits, one that failed, and a worker that trains a unit."""
+    unit = _small_unit()
+    name, config = unit.folder(folder).name, unit.config()
+    queued = QueuedGroup(units=(QueuedUnit(name=name, config=config),), steps=3)
+    sweep = Sweep.create(folder, [queued], "sweep", "cpu", environment=environment("cpu"))
+    write_json(sweep.path / "failed" / "0.json", {"other": "why"})
+    process = this_process() | {"pid": 1, "token": "0"}
+    WorkerFile(folder, process).write(
+        state="trains",
+        sweep=sweep.path.name,
+        group=queued.key,
+        unit=name,
+        units=1,
+        done=2,
+        steps=3,
+        rate=0.5,
+        notes=["a note"],
+    )
+    place = unit.folder(folder).path
+    write_json(place / "config.json", config)
+    write_json(place / "lock", process | {"deaths": 0})
+
+
+def _small_unit() -> Unit:
+    training = Training(steps=3, batch_size=2, evaluate_at=(), examples=2, stored=1)
+    model = Seq2SeqSpec(embedding=4, hidden=4)
+    return Unit(source=PermutationCopy(length=3), model=model, training=training, seed=0)
+
+
+def read_queue(folder: Path) -> None:
+    for pattern in ("queue/workers/*", "units/*/lock"):
+        for path in folder.glob(pattern):
+            with suppress(OSError):
+                os.utime(path)  # Those who have not been heard of for a minute are not read.
+    found = status(folder)
+    json.dumps(found.as_json(), allow_nan=False)
+    lines(found)
+    for note in found.notes:
+        if note != "a note":
+            raise WorkspaceError(note)
+    said: list[str] = []
+    worker = QueueWorker(folder, "cpu", said.append)
+    worker._attempt = lambda units, report: [("locked", "")] * len(units)  # type: ignore[assignment]
+    assert not worker.take()
+    worker._public.remove()
+    for sentence in said:
+        raise WorkspaceError(sentence)
 
 
 # Damages of any file. Each takes the path and a source of random numbers.
@@ -382,6 +443,7 @@ KINDS: dict[str, Kind] = {
     "vectors, folder": Kind(write_array_vectors, read_array_vectors),
     "finished unit": Kind(write_finished, read_unit_folder, checked=True),
     "unit in training": Kind(write_running, read_unit_folder),
+    "queue": Kind(write_queue, read_queue),
 }
 
 
@@ -401,7 +463,8 @@ class Case:
     @property
     def must_refuse(self) -> bool:
         """Whether no reader may accept it (a log that is missing is one that was not begun)."""
-        needed = self.file != "environment.json" and self.damage != "removed"
+        optional = self.file == "environment.json" or self.kind == "queue"
+        needed = not optional and self.damage != "removed"
         return needed and (self.damage in NOT_FILES or self.damage in PACKED)
 
 
@@ -412,9 +475,13 @@ def _damages(file: str) -> dict[str, Damage]:
     found |= INSIDE
     if file.endswith(".gz"):
         found |= PACKED
-    if ".json" in file:
+    if ".json" in file or file.endswith("lock"):
         found |= JSON
     return found
+
+
+def _has_content(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0
 
 
 def write_sound(folder: Path) -> None:
@@ -429,7 +496,7 @@ def cases(folder: Path, draws: int) -> Iterator[Case]:
     for draw in range(draws):
         for name in KINDS:
             sound = folder / name
-            paths = sorted(path for path in sound.rglob("*") if path.is_file())
+            paths = sorted(path for path in sound.rglob("*") if _has_content(path))
             for file in (str(path.relative_to(sound)) for path in paths):
                 for damage in _damages(file):
                     if draw == 0 or damage not in _WITHOUT_CHANCE:

@@ -44,6 +44,8 @@ def work(
     count = worker_jobs(place, jobs)
     if count < 1:
         raise UsageError(f"--jobs={count}: at least one process is needed.")
+    for name in imports:
+        add(name)  # Each process imports it again; what is wrong with it is said once, here.
     make_queue(Path(workspace))
     crew = Crew(
         Path(workspace),

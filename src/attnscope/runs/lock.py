@@ -34,6 +34,7 @@ _POLL_SECONDS = 0.5
 _MOST_BYTES = 1024
 # A link is not followed, and a FIFO in the place of the lock does not block.
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_SIGNED: dict[str, type] = {"host": str, "job": str, "pid": int, "token": str, "deaths": int}
 _NO_FLOCK = {errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 
@@ -226,7 +227,10 @@ def _signature(descriptor: int) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     # Releases before locks named their host wrote the process's number alone, and left it there.
-    return found if isinstance(found, dict) and isinstance(found.get("deaths", 0), int) else None
+    if not isinstance(found, dict):
+        return None
+    sound = all(isinstance(found.get(key, kind()), kind) for key, kind in _SIGNED.items())
+    return found if sound else None
 
 
 def _opened(path: Path) -> int:

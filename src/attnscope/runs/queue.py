@@ -23,6 +23,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import Field, ValidationError
+
 from attnscope.errors import UsageError, WorkspaceError
 from attnscope.runs.atomic import ASIDE, make_folder, read_json, write_json
 from attnscope.runs.environment import differences
@@ -42,7 +44,7 @@ class QueuedUnit(Settings):
 class QueuedGroup(Settings):
     """Units that are trained together."""
 
-    units: tuple[QueuedUnit, ...]
+    units: tuple[QueuedUnit, ...] = Field(min_length=1)
     steps: int
     evaluations: int = 0
 
@@ -60,6 +62,24 @@ class SweepFacts(Settings):
     device: Literal["cpu", "cuda"]
     mixed: bool
     groups: dict[str, tuple[int, int]]
+
+
+class WorkerFacts(Settings):
+    """What a worker's file holds; those after the token only while it trains."""
+
+    host: str
+    job: str
+    pid: int = Field(ge=1)
+    token: str
+    state: str = ""
+    sweep: str = ""
+    group: str = ""
+    unit: str = ""
+    units: int = Field(0, ge=0)
+    done: int = Field(0, ge=0)
+    steps: int = Field(0, ge=0)
+    rate: float = Field(0.0, ge=0)
+    notes: tuple[str, ...] = ()
 
 
 class Sweep:
@@ -207,7 +227,7 @@ class WorkerFile:
 
 def live_workers(
     workspace: Path, sweep: str | None = None, within: float = 60.0
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[WorkerFacts]:
     """Yield the workers that were heard of lately, in a sweep or anywhere."""
     folder = workspace / "queue" / "workers"
     refuse_links(folder, workspace)
@@ -216,23 +236,22 @@ def live_workers(
             continue
         try:
             heard = time.time() - path.stat().st_mtime <= within
-            facts = read_json(path, plain=True) if heard else None
-        except (OSError, WorkspaceError):
+            if not heard:
+                continue
+            worker = WorkerFacts.model_validate(read_json(path, plain=True))
+        except (OSError, WorkspaceError, ValidationError):
             continue
-        if not isinstance(facts, dict) or _is_dead(facts):
-            continue
-        if sweep is None or facts.get("sweep") == sweep:
-            yield facts
+        if not _is_dead(worker) and sweep in (None, worker.sweep):
+            yield worker
 
 
-def _is_dead(worker: Mapping[str, Any]) -> bool:
+def _is_dead(worker: WorkerFacts) -> bool:
     """Whether a worker ran on this host and runs no longer."""
-    pid = worker.get("pid")
-    if worker.get("host") != host() or not isinstance(pid, int) or pid < 1:
+    if worker.host != host():
         return False
     try:
-        os.kill(pid, 0)
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        os.kill(worker.pid, 0)
+        state = Path(f"/proc/{worker.pid}/stat").read_text().rpartition(")")[2].split()[0]
     except ProcessLookupError:
         return True
     except (OSError, OverflowError):  # Another user's process, or a system without /proc.

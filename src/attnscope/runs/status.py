@@ -14,7 +14,7 @@ from typing import Any
 from attnscope.errors import AttnscopeError, WorkspaceError
 from attnscope.runs.host import describe
 from attnscope.runs.lock import LEASE_SECONDS, holder_of
-from attnscope.runs.queue import live_workers, sweeps
+from attnscope.runs.queue import WorkerFacts, live_workers, sweeps
 from attnscope.runs.unit import UnitFolder
 
 
@@ -45,7 +45,8 @@ class Status:
     seconds_left
         At the speed of the workers that train now; None if nothing is queued or nobody trains.
     notes
-        Sentences of workers, as about a corpus that a host lacks.
+        Sentences of workers, as about a corpus that a host lacks, and about files of the queue that
+        cannot be read.
     """
 
     done: int
@@ -76,9 +77,10 @@ def status(workspace: str | Path) -> Status:
     done, running = _units(folder, workers)
     queued: dict[str, None] = {}
     failed: dict[str, str] = {}
+    notes = [sentence for worker in workers for sentence in worker.notes]
     steps_left = 0
     for sweep in sweeps(folder):
-        with suppress(AttnscopeError, FileNotFoundError):  # It may end meanwhile.
+        try:
             sizes = sweep.facts.groups
             for reasons in sweep.failures().values():
                 failed |= reasons
@@ -86,8 +88,11 @@ def status(workspace: str | Path) -> Status:
                 group = sweep.group(key)
                 queued |= {} if group is None else {unit.name: None for unit in group.units}
                 steps_left += sizes.get(key, (0, 0))[1]
-    made = sum(int(worker.get("done", 0)) for worker in workers if "group" in worker)
-    rate = sum(float(worker.get("rate", 0)) for worker in workers if "group" in worker)
+        except (AttnscopeError, OSError) as error:
+            if sweep.path.exists():  # It may end meanwhile.
+                notes.append(f"{error}")
+    made = sum(worker.done for worker in workers if worker.group)
+    rate = sum(worker.rate for worker in workers if worker.group)
     waiting = queued.keys() - done - {unit.unit for unit in running} - failed.keys()
     return Status(
         done=len(done),
@@ -96,15 +101,15 @@ def status(workspace: str | Path) -> Status:
         failed=failed,
         workers=len(workers),
         seconds_left=max(0.0, steps_left - made) / rate if rate and queued else None,
-        notes=tuple(dict.fromkeys(str(n) for w in workers for n in w.get("notes", ()))),
+        notes=tuple(dict.fromkeys(notes)),
     )
 
 
-def _units(folder: Path, workers: list[dict[str, Any]]) -> tuple[set[str], list[RunningUnit]]:
+def _units(folder: Path, workers: list[WorkerFacts]) -> tuple[set[str], list[RunningUnit]]:
     """Return the finished units, and those whose lock is held by somebody heard of lately."""
     done: set[str] = set()
     running = []
-    by_process = {(w.get("host"), w.get("pid")): w for w in workers if w.get("units")}
+    by_process = {(worker.host, worker.pid): worker for worker in workers if worker.units}
     for path in sorted((folder / "units").glob("*")):
         if (path / "done.json").is_file():
             done.add(path.name)
@@ -113,7 +118,7 @@ def _units(folder: Path, workers: list[dict[str, Any]]) -> tuple[set[str], list[
         if holder is None or holder["idle"] > LEASE_SECONDS:
             continue
         worker = by_process.get((holder.get("host"), holder.get("pid")))
-        step = None if worker is None else int(worker["done"]) // int(worker["units"])
+        step = None if worker is None else worker.done // worker.units
         running.append(_running(UnitFolder(path, folder), describe(holder), step))
     return done, running
 
@@ -121,7 +126,7 @@ def _units(folder: Path, workers: list[dict[str, Any]]) -> tuple[set[str], list[
 def _running(folder: UnitFolder, where: str, step: int | None) -> RunningUnit:
     """Return a unit in training; without a worker's word, its step is the last evaluated one."""
     logged, steps = 0, 0
-    with suppress(WorkspaceError, LookupError, TypeError):
+    with suppress(WorkspaceError, LookupError, TypeError, ValueError):
         steps = int(folder.config["training"]["steps"])
         logged = folder.log[-1]["step"]
     return RunningUnit(folder.name, where, logged if step is None else step, steps)

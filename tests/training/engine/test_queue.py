@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import threading
 from contextlib import ExitStack
 
@@ -164,6 +165,55 @@ def test_group_whose_workers_die_again_and_again_fails(trainer, tiny):
     with pytest.raises(AttnscopeError, match="5 processes in a row died"):
         trainer.train([unit])
     assert deaths == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("file", ["sweep.json", "environment.json", "waiting/{key}.json"])
+def test_damaged_file_of_a_sweep_is_told_and_keeps_no_worker_from_others(
+    trainer, singles, file, tmp_path
+):
+    said = []
+
+    def damage_one_sweep(sweep, *_):
+        if not said:
+            other = tmp_path / "shared" / "queue" / "damaged"
+            shutil.copytree(sweep.path, other)
+            [key, *others] = sorted(sweep.waiting())
+            for each in others:
+                (other / "waiting" / f"{each}.json").unlink()
+            (other / file.format(key=key)).write_text("{")
+            os.utime(other / "sweep.json", (0, 0))  # the oldest, which is looked at first
+        trainer.worker.take()
+        said.extend(status(trainer.workspace).notes or ["nothing"])
+
+    trainer.keep_workers = damage_one_sweep
+    notes = []
+    trainer.worker = QueueWorker(trainer.workspace, "cpu", notes.append)
+    assert len(trainer.train(singles)) == 3
+    assert len(notes) == 1
+    name = file.format(key="").partition("/")[0]
+    assert f"damaged/{name}" in notes[0]
+    if file != "environment.json":  # Those who look on do not read it.
+        assert all(f"damaged/{name}" in note for note in said)
+
+
+def test_queued_unit_that_names_a_folder_without_its_digest_is_left_to_others(trainer, tiny):
+    notes = []
+    trainer.worker = QueueWorker(trainer.workspace, "cpu", notes.append)
+
+    def name_a_folder(sweep, *_):
+        [key] = sweep.waiting()
+        path = sweep.path / "waiting" / f"{key}.json"
+        group = json.loads(path.read_text())
+        source = {"kind": "labelled-text", "corpus": str(trainer.workspace), "min_count": 1}
+        group["units"][0]["config"]["source"] = source
+        path.write_text(json.dumps(group))
+        assert not trainer.worker.take()
+        raise KeyboardInterrupt
+
+    trainer.keep_workers = name_a_folder
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train([tiny()])
+    assert "without the digest of its text" in notes[0]
 
 
 def test_host_that_lacks_a_corpus_says_so_and_leaves_the_unit_to_others(trainer, tiny, monkeypatch):

@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from attnscope.errors import AttnscopeError, UnitLocked, WorkspaceError
+from attnscope.data.text import demand_digest
+from attnscope.errors import AttnscopeError, UnitLocked
 from attnscope.runs.environment import environment
 from attnscope.runs.host import host, this_process
 from attnscope.runs.lock import Held, locked
@@ -101,10 +102,10 @@ class QueueWorker:
             try:
                 if self._takes_part(sweep) and self._take_from(sweep):
                     return True
-            except (WorkspaceError, FileNotFoundError):
+            except (AttnscopeError, OSError) as error:
                 # The command that wrote the sweep may have ended it meanwhile.
                 if sweep.path.exists():
-                    raise
+                    self._refuse(sweep.path.name, f"{host()} leaves the sweep to others: {error}")
         return False
 
     def _takes_part(self, sweep: Sweep) -> bool:
@@ -133,12 +134,20 @@ class QueueWorker:
         for key in keys:
             try:
                 with locked(sweep.lock_of(key), wait=False) as held:
-                    group = sweep.group(key)
+                    group = self._group(sweep, key)
                     if group is not None and self._train(sweep, key, group, held):
                         return True
             except UnitLocked:
                 continue
         return False
+
+    def _group(self, sweep: Sweep, key: str) -> QueuedGroup | None:
+        """Return a waiting group, or say why it cannot be read."""
+        try:
+            return sweep.group(key)
+        except AttnscopeError as error:
+            self._refuse(f"{sweep.path.name}/{key}", f"{host()} leaves a group to others: {error}")
+            return None
 
     def _train(self, sweep: Sweep, key: str, group: QueuedGroup, held: Held) -> bool:
         names = [unit.name for unit in group.units]
@@ -163,6 +172,7 @@ class QueueWorker:
         try:
             units = [read_unit(unit.config, unit.name) for unit in group.units]
             for unit, queued in zip(units, group.units, strict=True):
+                demand_digest(unit.source, queued.name)
                 if unit.folder(self.workspace).name != queued.name:
                     raise AttnscopeError(
                         f"{queued.name} was queued by another release of attnscope."

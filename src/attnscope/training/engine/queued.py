@@ -207,12 +207,12 @@ class _Waiting:
     def _show_workers(self) -> None:
         steps = self.steps_of_done
         for worker in live_workers(self.trainer.workspace):
-            if worker.get("sweep") == self.sweep.path.name and worker.get("group") in self.left:
-                steps += int(worker.get("done", 0))
-            for sentence in worker.get("notes", ()):
+            if worker.sweep == self.sweep.path.name and worker.group in self.left:
+                steps += worker.done
+            for sentence in worker.notes:
                 if sentence not in self.told:
                     self.told.add(sentence)
-                    self.progress.note(str(sentence))
+                    self.progress.note(sentence)
         if steps > self.shown:
             self.progress.advance(steps - self.shown)
             self.shown = steps
