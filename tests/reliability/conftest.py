@@ -80,7 +80,7 @@ class Server:
 
     def __init__(self) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, str(WARM)],
+            [sys.executable, str(WARM), json.dumps(_tiny(steps=2, every=1))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

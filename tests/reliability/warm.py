@@ -8,11 +8,13 @@ the one asked for.
 from __future__ import annotations
 
 import builtins
+import gc
 import io
 import json
 import os
 import signal
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -24,6 +26,7 @@ import torch._dynamo
 import attnscope.figures.charts
 import attnscope.recipes.snell.fig3  # noqa: F401
 from attnscope.running.run import run
+from attnscope.runs import lock
 from attnscope.training.loop import train_unit
 from attnscope.training.registry import read_unit
 
@@ -104,9 +107,19 @@ def _do(request: dict[str, Any], pipe: int) -> NoReturn:
     os._exit(0)
 
 
+def _warm_up(unit: dict[str, Any]) -> None:
+    """Train a unit here: what the first one of a process takes longest for, each fork has done."""
+    with tempfile.TemporaryDirectory() as folder:
+        train_unit(read_unit(unit), Path(folder))
+    lock._useful.clear()  # Each run tries anew whether locks exclude.
+    gc.collect()
+    gc.freeze()  # A collection would copy all that a fork shares.
+
+
 def serve() -> None:
     """Answer each request, a line of JSON, with the run's moments and its exit status."""
     torch.set_num_threads(1)
+    _warm_up(json.loads(sys.argv[1]))
     for line in sys.stdin:
         reading, writing = os.pipe()
         process = os.fork()

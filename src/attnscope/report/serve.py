@@ -106,7 +106,7 @@ class Server(ThreadingHTTPServer):
             super().__init__((host, port), _Handler)
         except (OSError, OverflowError, ValueError) as error:
             raise UsageError(
-                f"Cannot serve on {host}:{port}: {error}; choose another port."
+                f"Cannot serve on {host}:{port}: {str(error).rstrip('.')}; choose another port."
             ) from error
 
     def process_request(self, request: Any, client_address: Any) -> None:

@@ -226,12 +226,16 @@ def draw(folder: str | Path) -> tuple[tuple[Path, ...], str | None]:
     return tuple(paths), notice
 
 
+# What a figure raises over a row, a group or a unit that is not there.
+_LACKS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, StopIteration)
+
+
 def charts_of(result: Result, units: Sequence[Logged]) -> tuple[Charts, str | None]:
     """Return the figures of a result by name; or none, and why, where it lacks what they show."""
     module = module_of(find_known(result.recipe))
     try:
         return module.draw(result, units), None
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+    except _LACKS as error:
         reason = " ".join(str(error).split())[:120]
         return {}, (
             f"No figure of {result.place} is drawn: its result lacks what they show "
