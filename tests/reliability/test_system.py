@@ -69,6 +69,14 @@ def _secret(here: Path) -> None:
     (here / "runs").chmod(0o700)
 
 
+def _secret_results(here: Path) -> None:
+    (here / "runs" / "mine").chmod(0o700)
+
+
+def _secret_unit(here: Path) -> None:
+    (here / "runs" / "units" / "x").mkdir(parents=True, mode=0o700)
+
+
 def _sticky(here: Path) -> None:
     """Make a folder such as /tmp, with another user's file in it."""
     (here / "shared").mkdir()
@@ -107,6 +115,12 @@ LIGHT = {
     ),
     "another user's workspace": Case(
         _CLAIMS, "Permission denied", works=False, prepare=_secret, nobody=True
+    ),
+    "another user's results": Case(
+        _CLAIMS, "Permission denied", works=False, prepare=_secret_results, nobody=True
+    ),
+    "another user's unit": Case(
+        ("status", "runs"), "runs/units/x cannot be read", prepare=_secret_unit, nobody=True
     ),
     "another user's file": Case(
         ("report", "runs", "--out", "shared/report.html"),

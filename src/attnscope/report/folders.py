@@ -13,7 +13,7 @@ from pathlib import Path
 
 from attnscope.errors import WorkspaceError
 from attnscope.runs.result import Result, read_result
-from attnscope.runs.workspace import RESULTS, workspace_of
+from attnscope.runs.workspace import RESULTS, unreadable_folders, workspace_of
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,8 @@ def inside(path: Path, folder: Path) -> bool:
 
 
 def _add_workspace(found: Contents, folder: Path) -> None:
+    for hidden in unreadable_folders(folder):
+        found.notices.append(f"{hidden} cannot be read (Permission denied): it is left out.")
     for path in _within(found, folder, RESULTS):
         if path.parts[len(folder.parts)] != "units":
             _add_result(found, path.parent, folder, folder.resolve().name)

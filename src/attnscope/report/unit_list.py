@@ -10,7 +10,7 @@ from typing import Any
 from attnscope.errors import AttnscopeError, WorkspaceError
 from attnscope.report.units import Candidate, labels
 from attnscope.runs.unit import UnitFolder
-from attnscope.runs.workspace import read_results
+from attnscope.runs.workspace import read_results, unreadable_folders
 from attnscope.training.registry import read_unit
 from attnscope.training.unit import best_step
 
@@ -54,7 +54,9 @@ def list_units(workspace: str | Path) -> tuple[list[ListedUnit], list[str]]:
     for result in read_results(folder):
         for name in result.units:
             used.setdefault(name, []).append(result.recipe)
-    notices: list[str] = []
+    notices = [
+        f"{each.name} is left out: Permission denied." for each in unreadable_folders(folder)
+    ]
     read = []
     for path in sorted((folder / "units").glob("*/config.json")):
         try:

@@ -16,6 +16,7 @@ from attnscope.runs.host import describe
 from attnscope.runs.lock import LEASE_SECONDS, holder_of
 from attnscope.runs.queue import WorkerFacts, live_workers, sweeps
 from attnscope.runs.unit import UnitFolder
+from attnscope.runs.workspace import unreadable_folders
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Status:
     seconds_left
         At the speed of the workers that train now; None if nothing is queued or nobody trains.
     notes
-        Sentences of workers, as about a corpus that a host lacks, and about files of the queue that
+        Sentences of workers, as about a corpus that a host lacks, and about files and folders that
         cannot be read.
     """
 
@@ -74,10 +75,12 @@ def status(workspace: str | Path) -> Status:
     if not folder.is_dir():
         raise WorkspaceError(f"There is no folder {folder}; name a workspace, as given to --out.")
     workers = list(live_workers(folder))
-    done, running = _units(folder, workers)
+    hidden = unreadable_folders(folder)
+    done, running = _units(folder, workers, hidden)
     queued: dict[str, None] = {}
     failed: dict[str, str] = {}
-    notes = [sentence for worker in workers for sentence in worker.notes]
+    notes = [f"{each} cannot be read (Permission denied): it is left out." for each in hidden]
+    notes += [sentence for worker in workers for sentence in worker.notes]
     steps_left = 0
     for sweep in sweeps(folder):
         try:
@@ -105,12 +108,16 @@ def status(workspace: str | Path) -> Status:
     )
 
 
-def _units(folder: Path, workers: list[WorkerFacts]) -> tuple[set[str], list[RunningUnit]]:
+def _units(
+    folder: Path, workers: list[WorkerFacts], hidden: list[Path]
+) -> tuple[set[str], list[RunningUnit]]:
     """Return the finished units, and those whose lock is held by somebody heard of lately."""
     done: set[str] = set()
     running = []
     by_process = {(worker.host, worker.pid): worker for worker in workers if worker.units}
     for path in sorted((folder / "units").glob("*")):
+        if path in hidden:
+            continue
         if (path / "done.json").is_file():
             done.add(path.name)
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from attnscope.errors import WorkspaceError
@@ -13,6 +14,8 @@ PLACES = ("*/*", "*/*/*")
 RESULTS = tuple(f"{place}/result.json" for place in PLACES)
 """Patterns of the results of a workspace."""
 
+_DEPTH = 4  # workspace, paper, recipe, part
+
 
 def read_results(workspace: Path) -> list[Result]:
     """Read the results of a workspace, in the order of their places."""
@@ -20,11 +23,31 @@ def read_results(workspace: Path) -> list[Result]:
         raise WorkspaceError(
             f"There is no folder {workspace}; name a workspace, as given to --out."
         )
+    hidden = [each for each in unreadable_folders(workspace) if each.parent != workspace / "units"]
+    for folder in hidden:
+        raise WorkspaceError(f"{folder} cannot be read (Permission denied).")
     paths = sorted(path for pattern in RESULTS for path in workspace.glob(pattern))
     for path in paths:
         if not path.resolve().is_relative_to(workspace.resolve()):
             raise WorkspaceError(f"{path} is a link that leads out of {workspace}.")
     return [read_result(path) for path in paths]
+
+
+def unreadable_folders(workspace: Path) -> list[Path]:
+    """Return the folders of results and units that this user may not read; patterns skip them."""
+    found: list[Path] = []
+    level = [workspace]
+    for _ in range(_DEPTH):
+        below: list[Path] = []
+        for folder in level:
+            if not os.access(folder, os.R_OK | os.X_OK):
+                found.append(folder)
+                continue
+            with os.scandir(folder) as entries:
+                folders = [each.name for each in entries if each.is_dir(follow_symlinks=False)]
+            below += [folder / name for name in sorted(folders)]
+        level = below
+    return found
 
 
 def workspace_of(folder: Path, result: Result) -> Path:

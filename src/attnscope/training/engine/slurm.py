@@ -102,7 +102,7 @@ class SlurmWorkers(QueuedWorkers):
         self._jobs = []
 
     def _advice(self, device: str) -> str:
-        return f"Jobs are submitted; their logs are in {self.workspace / 'slurm'}."
+        return f"Jobs write their logs into {self.workspace / 'slurm'}."
 
     def keep_workers(self, sweep: Sweep, device: str, progress: Progress) -> None:
         """Submit an array of jobs, and a new job in the place of each that ended too soon."""
