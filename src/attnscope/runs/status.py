@@ -124,7 +124,7 @@ def _units(
         holder = holder_of(path / "lock")
         if holder is None or holder["idle"] > LEASE_SECONDS:
             continue
-        worker = by_process.get((holder.get("host"), holder.get("pid")))
+        worker = by_process.get((holder.get("host", ""), holder.get("pid", 0)))
         step = None if worker is None else worker.done // worker.units
         running.append(_running(UnitFolder(path, folder), describe(holder), step))
     return done, running
