@@ -52,6 +52,13 @@ def test_examples_that_do_not_fit_are_estimated_before_they_are_drawn(tiny):
         demand_memory([unit.model_copy(update={"training": training})])
 
 
+def test_parameters_that_do_not_fit_are_counted_before_they_are_made(tiny):
+    unit = read_unit(tiny(steps=3, every=2))
+    model = unit.model.model_copy(update={"hidden": 10**7})
+    with pytest.raises(UsageError, match=r"needs about \d+e?\S* TB of memory for its parameters"):
+        demand_memory([unit.model_copy(update={"model": model})])
+
+
 @pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan"), "1e999"])
 def test_non_finite_settings_are_refused_everywhere(value):
     for model, name in ((Adam, "lr"), (Adagrad, "weight_decay"), (ClippedAdam, "clip")):

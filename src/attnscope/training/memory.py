@@ -35,9 +35,35 @@ def needed_bytes(unit: Unit) -> int:
     return max(examples, attention)
 
 
+def parameter_bytes(unit: Unit) -> int:
+    """Return the bytes of a unit's parameters, without making them; 0 where that cannot be done.
+
+    Only for parts of the package: a user's own may keep tensors that are made on the way.
+    """
+    if not all(
+        type(part).__module__.startswith("attnscope.") for part in (unit.model, unit.source)
+    ):
+        return 0
+    try:
+        with torch.device("meta"), memory_errors(unit.name):
+            parameters = list(unit.model.build(unit.source, unit.seed).parameters())
+    except AttnscopeError:
+        raise
+    except Exception:  # a model may need real numbers to be made
+        return 0
+    return sum(each.numel() * each.element_size() for each in parameters)
+
+
 def demand_memory(units: Iterable[Unit]) -> None:
-    """Raise if a unit's largest tensors are larger than this machine's memory."""
+    """Raise if a unit's parameters or largest tensors are larger than this machine's memory."""
     room = _physical_bytes()
+    units = list(units)
+    for unit in {(unit.source, unit.model): unit for unit in units}.values():
+        if (needed := parameter_bytes(unit)) > room:
+            raise UsageError(
+                f"{unit.name} needs about {size(needed)} of memory for its parameters, and this "
+                f"machine has {size(room)}: choose a smaller network."
+            )
     seen = set()
     for unit in units:
         key = (unit.source, unit.training.examples, unit.training.batch_size)
