@@ -9,7 +9,14 @@ import pytest
 from attnscope.analysis.intervals import mean_interval
 from attnscope.errors import WorkspaceError
 from attnscope.runs.environment import environment
-from attnscope.runs.result import Measurement, Result, measured, read_result, select
+from attnscope.runs.result import (
+    Measurement,
+    Result,
+    headline,
+    measured,
+    read_result,
+    select,
+)
 from cases import for_each
 
 
@@ -112,6 +119,17 @@ def test_selection_is_by_name_data_set_and_axes():
     assert select(rows, "a", heads=2) == [rows[1], rows[3]]
     assert result(*rows).select("b", "d", heads=1) == [rows[4]]
     assert select(rows, "a", absent=1) == []
+
+
+def test_a_headline_has_its_names_in_order_the_last_step_and_no_other_way():
+    def row(name, **axes):
+        return Measurement(name=name, dataset="d", axes=axes, value=0.0, n=1)
+
+    text, code = row("a", way="text"), row("a", way="code")
+    first, last = row("b", step=1), row("b", step=2)
+    rows = [first, row("c"), text, code, last, row("c", way="text")]
+    assert headline(rows, ("b", "a"), {"way": "text"}) == [last, text]
+    assert headline(rows, ("a",)) == [text, code]
 
 
 def test_environment_names_the_versions_and_the_device():
