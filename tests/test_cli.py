@@ -48,7 +48,7 @@ def test_show_and_help_explain_every_setting_and_what_a_run_decides() -> None:
         assert part in shown
     helped = attnscope("run", "snell/table5", "--help").stdout
     assert "--budget" in helped
-    assert "Comparison runs of a classifier." in helped
+    assert "Comparison runs of a classifier" in helped
     read = json.loads(attnscope("show", "snell/table5", "--json").stdout)
     assert all(row["meaning"] for row in read["settings"])
 

@@ -80,6 +80,7 @@ def variants():
 
 # What has no default: which corpus a text is, which unit is imitated.
 NEEDED = {
+    "rescaled": {"of": {"kind": "vectors", "path": "glove_100d", "digest": "0" * 64}, "length": 2},
     "carried-text": {
         "name": "own",
         "inputs": ["<unk>", "good", "bad"],

@@ -201,8 +201,8 @@ def _sunlu(row: PublishedRow, dataset: str, variant: Mapping[str, str]) -> CellQ
 
 
 def _tutek(row: PublishedRow, dataset: str, variant: Mapping[str, str]) -> CellQuery | None:
-    if not dataset:
-        return None  # MIMIC, which cannot be had freely
+    if row.table.startswith("text"):
+        return None  # a claim's, about MIMIC
     if row.table == "table5":
         return CellQuery("tutek/table1", row.metric, dataset)
     if row.table == "table6":

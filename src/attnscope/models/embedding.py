@@ -12,7 +12,7 @@ from typing import Literal
 
 import torch
 from jaxtyping import Float
-from pydantic import Field
+from pydantic import Field, SerializeAsAny
 from torch import Tensor, nn
 
 from attnscope.data.randomness import generator
@@ -105,7 +105,7 @@ class Rescaled(Embeddings):
     """Another table, brought to a mean length of its rows: frozen long vectors saturate an LSTM."""
 
     kind: Literal["rescaled"] = "rescaled"
-    of: Embeddings
+    of: SerializeAsAny[Embeddings]
     length: float = Field(gt=0)
 
     def table(self, words: Vocabulary, width: int) -> nn.Embedding:
