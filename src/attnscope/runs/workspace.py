@@ -24,8 +24,8 @@ def read_results(workspace: Path) -> list[Result]:
             f"There is no folder {workspace}; name a workspace, as given to --out."
         )
     hidden = [each for each in unreadable_folders(workspace) if each.parent != workspace / "units"]
-    for folder in hidden:
-        raise WorkspaceError(f"{folder} cannot be read (Permission denied).")
+    if hidden:
+        raise WorkspaceError(f"{hidden[0]} cannot be read (Permission denied).")
     paths = sorted(path for pattern in RESULTS for path in workspace.glob(pattern))
     for path in paths:
         if not path.resolve().is_relative_to(workspace.resolve()):
