@@ -47,9 +47,9 @@ def test_killed_jobs_are_replaced_and_change_no_byte(tmp_path, expect):
     def kill(trainer):
         # Each job once, as soon as its process trains.
         for worker in live_workers(tmp_path):
-            if "group" in worker and len(killed) < 2 and trainer._jobs[0].job_id not in killed:
+            if worker.group and len(killed) < 2 and trainer._jobs[0].job_id not in killed:
                 job = trainer._jobs[0].job_id
-                for pid in (task_of(job), job, worker["pid"]):
+                for pid in (task_of(job), job, worker.pid):
                     with suppress(ProcessLookupError):
                         os.kill(int(pid), signal.SIGKILL)
                 killed.append(job)
@@ -73,8 +73,8 @@ def test_preempted_and_timed_out_jobs_are_requeued_by_submitit(tmp_path, expect,
     def preempt(trainer):
         # submitit's signal, to the process that submitit started for the job.
         for worker in live_workers(tmp_path):
-            if "group" in worker and not sent:
-                sent.append(worker["pid"])
+            if worker.group and not sent:
+                sent.append(worker.pid)
                 trainer.preempt()
 
     class Preempted(Local):
