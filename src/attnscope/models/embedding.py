@@ -116,6 +116,22 @@ class Rescaled(Embeddings):
         return embedding
 
 
+def embeddings_of(path: str, length: float | None = None) -> Embeddings:
+    """Return the vectors at a path as they are now, random ones where it is empty.
+
+    Parameters
+    ----------
+    path
+        As in `VectorEmbeddings`.
+    length
+        The mean length that they are brought to; None leaves them as they are.
+    """
+    if not path:
+        return RandomEmbeddings()
+    vectors = VectorEmbeddings.pinned(path)
+    return vectors if length is None else Rescaled(of=vectors, length=length)
+
+
 def orthonormal_map(narrow: int, wide: int) -> Float[Tensor, "narrow wide"]:
     """Return a fixed random map with orthonormal rows, the same for every unit."""
     stream = generator("word vectors", narrow, wide)

@@ -23,7 +23,7 @@ from attnscope.errors import UsageError
 from attnscope.models.attentions import Additive
 from attnscope.models.base import ModelSpec
 from attnscope.models.classifier import ClassifierSpec
-from attnscope.models.embedding import RandomEmbeddings, VectorEmbeddings
+from attnscope.models.embedding import embeddings_of
 from attnscope.models.encoders import Recurrent
 from attnscope.models.intervention import Uniform
 from attnscope.models.proxy import ProxySpec
@@ -193,10 +193,9 @@ def _word_list(config: TextConfig, corpus: str) -> str:
 def model_of(config: TextConfig, source: Corpus, readout: str = "relu") -> ModelSpec:
     """Return the paper's classifier or translator."""
     if is_classification(source):
-        pinned = VectorEmbeddings.pinned(config.vectors) if config.vectors else None
         return ClassifierSpec(
             embedding=config.embedding,
-            vectors=pinned or RandomEmbeddings(),
+            vectors=embeddings_of(config.vectors),
             encoder=Recurrent(hidden=config.hidden),
             attention=Additive(hidden=config.hidden),
         )

@@ -28,7 +28,7 @@ from attnscope.models.attentions import (
     LearnedQuery,
 )
 from attnscope.models.classifier import ClassifierSpec
-from attnscope.models.embedding import Embeddings, RandomEmbeddings, Rescaled, VectorEmbeddings
+from attnscope.models.embedding import embeddings_of
 from attnscope.models.encoders import Concat, EncoderSpec, Recurrent, Residual
 from attnscope.recipes.kit.corpora import open_labelled
 from attnscope.recipes.kit.lab import Lab
@@ -181,22 +181,12 @@ def model_of(config: TutekConfig, variant: ModelVariant) -> ClassifierSpec:
     encoder: EncoderSpec = Recurrent(hidden=config.hidden, layers=variant.layers)
     if variant.model in _WRAPPED:
         encoder = _WRAPPED[variant.model](encoder=encoder)
-    attention = _attention_of(config, variant)
     return ClassifierSpec(
         embedding=2 * config.hidden,
-        vectors=_vectors_of(config),
+        vectors=embeddings_of(config.vectors, config.vector_length),
         encoder=encoder,
-        attention=attention,
+        attention=_attention_of(config, variant),
     )
-
-
-def _vectors_of(config: TutekConfig) -> Embeddings:
-    if not config.vectors:
-        return RandomEmbeddings()
-    vectors = VectorEmbeddings.pinned(config.vectors)
-    if config.vector_length is None:
-        return vectors
-    return Rescaled(of=vectors, length=config.vector_length)
 
 
 def _attention_of(config: TutekConfig, variant: ModelVariant) -> AttentionSpec:
