@@ -23,7 +23,7 @@ from attnscope.audits.running import audit
 from attnscope.models.adapted import Adapted
 from attnscope.models.adapter import adapt
 
-PROMISED = 140
+PROMISED = 120
 TYPES, WORDS = 30522, (5, 40)
 
 

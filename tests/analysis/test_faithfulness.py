@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from attnscope.analysis.faithfulness import asked, faithfulness
+from attnscope.analysis.faithfulness import asked, faithfulness, faithfulness_of_all
 from attnscope.data.batch import Example, collate
 from attnscope.data.removal import without, word_groups
 from attnscope.data.tokenised import TokenisedBatch
@@ -35,6 +35,26 @@ def test_the_fall_without_the_highest_words_and_with_them_alone():
     # Of three 9s one goes, then all three; with one of them alone .1 is left, with three all.
     torch.testing.assert_close(found.comprehensiveness, torch.tensor([(0.1 + 0.3) / 2]))
     torch.testing.assert_close(found.sufficiency, torch.tensor([(0.2 + 0.0) / 2]))
+
+
+def test_fewer_positions_at_once_are_more_runs_with_the_same_answer():
+    sizes = []
+
+    class Noting(Counting):
+        def outputs(self, batch, attention=None):
+            sizes.append(batch.inputs.numel())
+            return super().outputs(batch, attention)
+
+    values = (BATCH.inputs == 9).float()[:, None]
+    scores = [Score("nines", sign * values, BATCH.input_mask, BATCH) for sign in (1, -1)]
+    at_once = faithfulness_of_all(Noting(), scores)
+    assert len(sizes) == 1
+    one_by_one = faithfulness_of_all(Noting(), scores, positions=10)
+    assert len(sizes) > 2
+    assert max(sizes[1:]) <= 10
+    for one, other in zip(at_once, one_by_one, strict=True):
+        assert one.comprehensiveness.equal(other.comprehensiveness)
+        assert one.sufficiency.equal(other.sufficiency)
 
 
 def test_all_pieces_of_a_word_go_together():

@@ -14,6 +14,7 @@ import torch
 
 from attnscope.audits import running
 from attnscope.audits.claims import CLAIMS, QUESTIONS
+from attnscope.audits.prepare import subject_of
 from attnscope.audits.running import audit
 from attnscope.audits.stored import export
 from attnscope.audits.texts import Texts, read_texts
@@ -254,6 +255,25 @@ def test_a_budget_takes_fewer_examples_and_says_so(keyword, planted, tmp_path):
     done = audit(keyword, planted, budget="0s", out=tmp_path, only=["uniform"])
     assert done.result.config["examples"] == 30
     assert any("The budget allows 30 of 60 examples." in notice for notice in done.notices)
+
+
+def test_scores_that_are_read_together_are_those_read_apart_in_fewer_passes(
+    reverse, parallel, monkeypatch
+):
+    sources, targets = parallel
+    texts = Texts("reversed", "all", tuple(sources), targets=tuple(targets)).sample(20, seed=0)
+    together, apart = (subject_of(reverse, texts, 0, torch.device("cpu")) for _ in range(2))
+    passes = []
+    run = reverse.trace
+    monkeypatch.setattr(reverse, "trace", lambda *a, **k: passes.append(1) or run(*a, **k))
+    shared = together.all_scores(together.rules)
+    fewer = len(passes)
+    for name in apart.rules:
+        for one, other in zip(shared[name], apart.scores(name), strict=True):
+            torch.testing.assert_close(one.values, other.values)
+            assert one.input_mask.equal(other.input_mask)
+    assert fewer < len(passes) - fewer
+    assert together.scores("attention") is shared["attention"]
 
 
 def test_a_model_at_chance_is_noticed(keyword, labelled, tmp_path):

@@ -29,6 +29,7 @@ from attnscope.scores.score import Score
 from attnscope.scores.subwords import merge_words
 
 SHARES = (0.05, 0.1, 0.2, 0.5)
+_POSITIONS = 4096  # input positions that are run at once
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ def faithfulness_of_all(
     *,
     shares: tuple[float, ...] = SHARES,
     words: int = 3,
+    positions: int = _POSITIONS,
 ) -> list[Faithfulness]:
     """Do the same for several scores of one batch; an input that many of them leave is run once.
 
@@ -98,6 +100,8 @@ def faithfulness_of_all(
         As in `faithfulness`.
     scores
         All of the same batch.
+    positions
+        How many input positions are run at once.
     """
     batch = scores[0].batch
     example, position = asked(batch, words)
@@ -109,7 +113,8 @@ def faithfulness_of_all(
         for share in shares:
             chosen = _pieces(_top(merged, counts, share), groups)
             drops += [chosen, (groups >= 0) & ~chosen]
-    own, *left = _probabilities(model, batch, example, position, torch.stack(drops))
+    runs = torch.stack(drops)
+    own, *left = _probabilities(model, batch, example, position, runs, positions)
     falls = (own - torch.stack(left)).view(len(scores), len(shares), 2, -1).mean(1).cpu()
     return [Faithfulness(example.cpu(), position.cpu(), *each) for each in falls]
 
@@ -175,6 +180,7 @@ def _probabilities(
     example: Int[Tensor, " asked"],
     position: Int[Tensor, " asked"],
     drops: Bool[Tensor, "run asked inp"],
+    at_once: int,
 ) -> Float[Tensor, "run asked"]:
     """Return the probability of the asked words without what is dropped."""
     rows = example[None, :, None].expand(len(drops), -1, 1)
@@ -183,7 +189,7 @@ def _probabilities(
     filler = int(getattr(model, "filler", 0))
     left = without(same_examples(batch, once[:, 0]), once[:, 1:].bool(), filler)
     found = torch.zeros(left.targets.shape, device=position.device)
-    for chosen, part in left.by_length(lambda inp, out: max(1, 4096 // max(inp, out))):
+    for chosen, part in left.by_length(lambda inp, out: at_once // max(inp, out)):
         values = probability(outputs_of(model, part, {}), part.targets).float()
         found[chosen.to(position.device), : values.shape[1]] = values
     return found[place.view(len(drops), -1), position]

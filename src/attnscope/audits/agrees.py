@@ -25,13 +25,14 @@ from attnscope.scores.score import Score, read_scores
 
 def measure(subject: Subject) -> list[Record]:
     """Return how far attention agrees with every other score, and each score with IBM Model 1."""
-    others = {name: subject.scores(name) for name in subject.rules if name != "attention"}
+    others = subject.all_scores(subject.rules)
+    attention = others.pop("attention")
     translated = ibm_scores(subject)
     if translated is not None:
         others[IBM] = subject.stored[IBM] = translated
     records: list[Record] = []
     for name, scores in others.items():
-        pairs = list(zip(subject.scores("attention"), scores, strict=True))
+        pairs = list(zip(attention, scores, strict=True))
         agree = per_example(subject, pairs, top_share_agreement)
         chance = _chance(subject, pairs)
         records.append(subject.mean("agreement", agree, {"score": name}))

@@ -26,7 +26,7 @@ NUMBERS = ("comprehensiveness", "sufficiency")
 
 def measure(subject: Subject) -> list[Record]:
     """Return comprehensiveness, sufficiency and the share found, of every score."""
-    scores = {name: subject.scores(name) for name in subject.rules}
+    scores = subject.all_scores(subject.rules)
     draws = {f"random {number}": _random(subject, number) for number in range(_CHANCE)}
     tables = _read(subject, {**scores, **draws})
     chance = {name: np.mean([tables[draw][name] for draw in draws], 0) for name in NUMBERS}
@@ -55,7 +55,8 @@ def _read(subject: Subject, scores: Mapping[str, list[Score]]) -> dict[str, dict
     parts: list[list[Faithfulness]] = []
     for number in range(len(subject.parts)):
         ranked = [each[number] for each in scores.values()]
-        parts.append(faithfulness_of_all(subject.model, ranked))
+        found = faithfulness_of_all(subject.model, ranked, positions=subject.positions)
+        parts.append(found)
     return {
         score: {name: _table(subject, [part[place] for part in parts], name) for name in NUMBERS}
         for place, score in enumerate(scores)

@@ -24,6 +24,7 @@ from attnscope.runs.result import Record
 
 PerExample = Float[np.ndarray, " example"]
 _HEADS = 48  # with more of them in all, only the heads of the main site are permuted apart
+ELSEWHERE = 2  # permutations of a site that is not the judged one
 
 
 def measure(subject: Subject) -> list[Record]:
@@ -36,14 +37,17 @@ def measure(subject: Subject) -> list[Record]:
     for site in [*subject.model.places.names, "*"]:
         axes = {"site": site, "head": "all", "role": "main" if site == subject.site else "other"}
         heads = [Only(Permuted(seed=subject.seed), heads=[n]) for n in range(heads_of.get(site, 0))]
-        rules: list[AttentionRule] = [Uniform(), *(Permuted(seed=draw) for draw in draws), *heads]
+        all_heads = [Permuted(seed=draw) for draw in draws]
+        if site not in (subject.site, "*"):
+            all_heads = all_heads[:ELSEWHERE]
+        rules: list[AttentionRule] = [Uniform(), *all_heads, *heads]
         even, *others = _changed(subject, site, rules)
-        permuted = np.mean(others[: len(draws)], 0)
+        permuted = np.mean(others[: len(all_heads)], 0)
         records.append(subject.mean("changed", permuted, {**axes, "rule": "permuted"}))
         records.append(subject.mean("changed", even, {**axes, "rule": "uniform"}))
         records.append(subject.mean("dependence", permuted - word, axes))
         if heads:
-            apart[site] = [float(np.nanmean(each)) for each in others[len(draws) :]]
+            apart[site] = [float(np.nanmean(each)) for each in others[len(all_heads) :]]
     records.append(matrix_of_heads(subject, "dependence_map", apart))
     return records
 

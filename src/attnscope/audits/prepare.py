@@ -16,6 +16,7 @@ from torch import nn
 
 from attnscope.audits.checkpoints import with_weights
 from attnscope.audits.claims import LEAST
+from attnscope.audits.idle import ELSEWHERE
 from attnscope.audits.replaceable import SEARCHED, STEPS
 from attnscope.audits.subject import POSITIONS, Subject
 from attnscope.audits.texts import Texts
@@ -69,7 +70,7 @@ def within(subject: Subject, seconds: float) -> Subject:
     # last site on, leave-one-out, rankings, searches of some.
     sites = len(subject.model.places)
     searched = SEARCHED[subject.labels] / max(len(subject.batch), SEARCHED[subject.labels])
-    again = (sites / 2 + 1) * (subject.draws + 1) + subject.draws
+    again = sites / 2 * (ELSEWHERE + 1) + 2 * subject.draws + 1
     runs = again + (1 + 2 / sites) * length + 35 + 6 / sites * STEPS * searched
     count = max(LEAST, min(len(subject.batch), int(seconds / (each * runs))))
     if count >= len(subject.batch):

@@ -36,7 +36,9 @@ def measure(subject: Subject) -> list[Record]:
             seed=subject.seed,
             own_start=own_start,
         )
-        found = find_adversaries(subject.model, batch, search, site=subject.site, positions=2048)
+        found = find_adversaries(
+            subject.model, batch, search, site=subject.site, positions=subject.positions // 2
+        )
         farthest = np.maximum(farthest, found.divergence.double().numpy())
     share = rate_interval(int((farthest >= FAR).sum()), count)
     axes: dict[str, Label] = {"site": subject.site, "steps": STEPS}

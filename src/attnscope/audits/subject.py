@@ -6,7 +6,7 @@ Scores are read once and shared by all questions. What is explained is the model
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -30,7 +30,7 @@ from attnscope.scores.leave_one_out import LeaveOneOut
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.scores.rollout import Rollout
 from attnscope.scores.saliency import Saliency
-from attnscope.scores.score import Score, ScoreRule, read_score
+from attnscope.scores.score import Score, ScoreRule, read_scores
 from attnscope.scores.value_norm import ValueNorm
 
 R = TypeVar("R")
@@ -147,12 +147,17 @@ class Subject:
 
     def scores(self, name: str) -> list[Score]:
         """Return a score on every part, of words alone; read at the first call."""
-        if name not in self.stored:
-            read = [
-                self.of_words(read_score(self.rules[name], self.model, p)) for _, p in self.parts
-            ]
-            self.stored[name] = read
-        return self.stored[name]
+        return self.all_scores([name])[name]
+
+    def all_scores(self, names: Iterable[str]) -> dict[str, list[Score]]:
+        """Return several scores; those that are read for the first time share passes."""
+        names = list(names)
+        missing = [name for name in names if name not in self.stored]
+        rules = [self.rules[name] for name in missing]
+        read = [read_scores(rules, self.model, part) for _, part in self.parts] if rules else []
+        for place, name in enumerate(missing):
+            self.stored[name] = [self.of_words(scores[place]) for scores in read]
+        return {name: self.stored[name] for name in names}
 
     @staticmethod
     def of_words(score: Score) -> Score:
