@@ -17,7 +17,7 @@ from attnscope.claims.papers import ABSTRACTS, PAPERS
 from attnscope.claims.printed_cells import queries
 from attnscope.claims.readings import RULE_FIXED, WORDS_FIXED, Reading
 from attnscope.claims.symbols import in_letters
-from attnscope.claims.verdicts import Judged
+from attnscope.claims.verdicts import Judged, deciding
 from attnscope.data.known import definitions
 from attnscope.recipes import find
 from attnscope.recipes.recipe import module_of
@@ -135,12 +135,14 @@ class PaperPage:
         yield f"{entry.title[:1].upper()}{entry.title[1:]}. {_made_by(entry, found)}\n"
         for claim in claims:
             yield from _claim(claim)
+        decide = {result.place for result in deciding(found)}
         figures = [
             figure
-            for result in found
+            for result in sorted(found, key=lambda result: result.place not in decide)
             for figure in sorted((self.results / result.place / "figures").glob("*.svg"))
         ]
-        figures.sort(key=lambda figure: figure.stem != entry.name.partition("/")[2])
+        own = entry.name.partition("/")[2]
+        figures.sort(key=lambda figure: (figure.stem != own, not figure.stem.startswith(own)))
         if figures:
             yield f"![{entry.name}, {figures[0].stem}]({self._link(figures[0])})"
             if len(figures) > 1:
