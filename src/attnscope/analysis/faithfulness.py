@@ -21,7 +21,7 @@ from torch import Tensor
 
 from attnscope.data.batch import Batch
 from attnscope.data.randomness import counter_uniform
-from attnscope.data.removal import same_examples, without, word_groups
+from attnscope.data.removal import without, word_groups
 from attnscope.models.rerun import outputs_of
 from attnscope.models.trace import AttentionModel
 from attnscope.scores.lexical_probe import probability
@@ -187,7 +187,7 @@ def _probabilities(
     runs = torch.cat([rows, drops.to(rows.dtype)], -1)
     once, place = runs.flatten(0, 1).unique(dim=0, return_inverse=True)
     filler = int(getattr(model, "filler", 0))
-    left = without(same_examples(batch, once[:, 0]), once[:, 1:].bool(), filler)
+    left = without(batch.rows(once[:, 0]), once[:, 1:].bool(), filler)
     found = torch.zeros(left.targets.shape, device=position.device)
     for chosen, part in left.by_length(lambda inp, out: at_once // max(inp, out)):
         values = probability(outputs_of(model, part, {}), part.targets).float()

@@ -56,7 +56,7 @@ def kendall_tau_b(
     broken = ((u.isnan() | v.isnan()) & ~padding).any(-1)
     flat = [x.flatten(0, 1) for x in (u, v, padding.expand_as(u))]
     counts = torch.zeros(3, len(flat[0]), dtype=torch.int64, device=u.device)
-    compared = u.is_cuda and u.shape[-1] <= _COMPARED
+    compared = not u.is_cpu and u.shape[-1] <= _COMPARED
     for rows, width in _like_lengths(flat[2], compared):
         count = _compared_pairs if compared else _pair_counts
         counts[:, rows] = count(*(x[rows, :width] for x in flat))
@@ -130,7 +130,7 @@ def _in_the_order_of_v(
     keys = torch.empty_like(by_u, dtype=torch.int32 if width < 2**15 else torch.int64)
     keys.scatter_(-1, by_u, _ranks(ordered).to(keys.dtype) * width)
     keys += torch.arange(width, dtype=keys.dtype, device=keys.device)
-    in_order = keys.sort().values if keys.is_cuda else torch.from_numpy(np.sort(keys.numpy()))
+    in_order = torch.from_numpy(np.sort(keys.numpy())) if keys.is_cpu else keys.sort().values
     return (in_order % width).long()
 
 
@@ -180,7 +180,7 @@ def _by_position(rows: Tensor) -> tuple[Any, Any]:
     On the CPU, NumPy takes a fifth of torch's time.
     """
     columns = rows.T.contiguous()
-    return (torch, columns) if rows.is_cuda else (np, columns.numpy())
+    return (np, columns.numpy()) if rows.is_cpu else (torch, columns)
 
 
 def _finite(values: Float[Tensor, "row inp"]) -> Float[Tensor, "row inp"]:

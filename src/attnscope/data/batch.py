@@ -72,8 +72,9 @@ class Batch:
         return replace(self, **{name: getattr(self, name).to(device) for name in moved})
 
     def rows(self, index: slice | Tensor) -> Batch:
-        """Return some of the examples, with their padding."""
-        return replace(self, **{f.name: getattr(self, f.name)[index] for f in fields(self)})
+        """Return some of the examples, with their padding; any of them several times."""
+        parts = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: part[_on(index, part)] for name, part in parts.items()})
 
     def spread(self, most: int) -> Batch:
         """Return at most so many of the examples, evenly spread over the batch."""
@@ -110,6 +111,11 @@ class Batch:
             size = max(1, rows_for(inp, out))
             rows, order = order[:size], order[size:]
             yield rows, self.rows(rows).trimmed()
+
+
+def _on(index: slice | Tensor, part: Tensor) -> slice | Tensor:
+    """Return an index where a part is: lengths are on the CPU, the rest may be on a GPU."""
+    return index if isinstance(index, slice) else index.to(part.device)
 
 
 Ids = Sequence[int] | np.ndarray

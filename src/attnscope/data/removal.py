@@ -6,7 +6,7 @@ of the same text (a language model), a deletion would move them, and a filler st
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import torch
 from jaxtyping import Bool, Int
@@ -66,12 +66,6 @@ def word_groups(batch: Batch) -> Int[Tensor, "batch inp"]:
 def writes_its_input(batch: Batch) -> bool:
     """Tell whether outputs are the next words of the inputs."""
     return batch.targets.shape[1] > 1 and batch.inputs.equal(batch.decoder_inputs)
-
-
-def same_examples(batch: Batch, rows: Int[Tensor, " row"]) -> Batch:
-    """Return examples by their rows, any of them several times."""
-    parts = {field.name: getattr(batch, field.name) for field in fields(batch)}
-    return replace(batch, **{name: part[rows.to(part.device)] for name, part in parts.items()})
 
 
 def _moved(values: Tensor, order: Tensor, left: Tensor, fill: Tensor) -> Tensor:
