@@ -17,13 +17,10 @@ def short_searches(monkeypatch) -> None:
     monkeypatch.setattr(replaceable, "STEPS", 3)
 
 
-def numbers(done) -> dict[tuple[str, str], float | None]:
-    return {(row.name, str(sorted(row.axes.items()))): row.value for row in done.result.measurements}
-
-
-def audited(model, texts, out, device, **settings) -> dict[tuple[str, str], float | None]:
+def audited(model, texts, out, device, **settings) -> dict[tuple[str, str], float]:
     model.to(device)
-    return numbers(audit(model, texts, out=out / device, device=device, **settings))
+    done = audit(model, texts, out=out / device, device=device, **settings)
+    return {(row.name, str(row.axes)): row.number for row in done.result.measurements}
 
 
 def test_tensors_on_two_devices_are_refused_and_on_one_are_not():
