@@ -14,6 +14,7 @@ from attnscope.data.tasks import PermutationCopy
 from attnscope.errors import UsageError
 from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoders import Recurrent
+from attnscope.models.intervention import Uniform
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
@@ -63,6 +64,23 @@ def test_evaluation_is_the_same_however_the_examples_are_batched(case, positions
     torch.testing.assert_close(other, row, rtol=1e-12, atol=1e-12)
     for name, values in scores.items():
         np.testing.assert_allclose(other_scores[name], values, rtol=0, atol=1e-12)
+
+
+def test_scores_of_all_examples_are_read_off_the_pass_that_gives_the_loss(case, monkeypatch):
+    source, model, batch = case
+    under = {"cross": Uniform()}
+    passes, trace = [], model.trace
+    monkeypatch.setattr(
+        model, "trace", lambda *given: passes.append(len(given[0])) or trace(*given)
+    )
+    row, scores = evaluate(model, batch, source, settings(scores=SCORES, stored=9, attention=under))
+    assert sum(passes) == len(batch)
+    alone, _ = evaluate(model, batch, source, settings(scores=(), attention=under))
+    assert row == alone
+    for rule in SCORES:
+        expected = read_score(rule, model, batch, under)
+        score = padded_score(rule.name, scores, batch)
+        torch.testing.assert_close(score.values, expected.values, rtol=0, atol=1e-12)
 
 
 def test_accuracy_and_loss_count_real_positions_alone(case):

@@ -183,6 +183,8 @@ def read_scores(
     model: AttentionModel,
     batch: Batch,
     attention: Mapping[str, AttentionRule] | None = None,
+    *,
+    trace: Trace | None = None,
 ) -> list[Score]:
     """Read several scores off a model; those that need nothing special share one pass.
 
@@ -190,17 +192,18 @@ def read_scores(
     ----------
     rules, attention
         As in `read_score`.
+    trace
+        That pass, where it has been made.
     """
     if not hasattr(model, "trace"):
         kind = type(model).__name__
         raise UsageError(f"{kind} cannot be traced: make it measurable with attnscope.adapt first.")
     scores: list[Score] = []
-    shared: Trace | None = None
     for rule in rules:
         if type(rule).trace is not ScoreRule.trace:
-            trace = rule.trace(model, batch, attention)
+            own = rule.trace(model, batch, attention)
         else:
-            trace = shared = shared or rule.trace(model, batch, attention)
+            own = trace = trace or rule.trace(model, batch, attention)
         with torch.no_grad():
-            scores.append(rule.read(model, trace))
+            scores.append(rule.read(model, own))
     return scores

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -47,17 +48,25 @@ def evaluate(
     """
     assert isinstance(model, nn.Module)
     model.eval()
-    losses, right = [], []
-    for _, chunk in batch.by_length(chunk_rows(source, positions)):
+    losses, right, read = [], [], []
+    keeps_all = training.stored >= len(batch)  # scores of all examples share the pass with the loss
+    for rows, chunk in batch.by_length(chunk_rows(source, positions)):
         trace = model.trace(chunk, training.attention)
         losses.append(negative_log_likelihood(trace).double().sum())
         right.append(right_words(trace).sum())
+        if keeps_all:
+            noted = replace(trace, attention=training.attention)
+            scores = read_scores(training.scores, model, chunk, training.attention, trace=noted)
+            read.append((rows, scores))
     sums = float(torch.stack(losses).sum()), float(torch.stack(right).sum())
     row = measured_row(*sums, model, batch, source, training, split)
-    first = batch.rows(slice(training.stored))
-    scores = kept_scores(model, first, source, training, training.scores, positions=positions)
+    if keeps_all:
+        kept = without_padding(read)
+    else:
+        first = batch.rows(slice(training.stored))
+        kept = kept_scores(model, first, source, training, training.scores, positions=positions)
     model.train()
-    return row, scores
+    return row, kept
 
 
 def measured_row(

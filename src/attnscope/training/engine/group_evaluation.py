@@ -18,7 +18,7 @@ from attnscope.data.batch import Batch
 from attnscope.models.base import AttentionModule
 from attnscope.models.intervention import AttentionRule
 from attnscope.models.trace import Site, Trace
-from attnscope.scores.score import Score, ScoreRule
+from attnscope.scores.score import Score, read_scores
 from attnscope.training.engine.vmapped import Stack, StackedModels
 from attnscope.training.evaluation import (
     POSITIONS,
@@ -107,21 +107,23 @@ def evaluate_group(
         return vmap(lambda parameters: functional_call(traced, parameters, (chunk,)))(state)
 
     sums = torch.zeros(2, len(members), dtype=torch.float64, device=index.device)
-    for _, chunk in batch.by_length(room):
+    kept: list[list[tuple[Tensor, list[Score]]]] = [[] for _ in members]
+
+    def keep(rows: Tensor, chunk: Batch, found: Stack) -> None:
+        for number, model in enumerate(own):
+            trace = traced.trace_of(found, number, chunk)
+            scores = read_scores(training.scores, model, chunk, training.attention, trace=trace)
+            kept[number].append((rows, scores))
+
+    keeps_all = training.stored >= len(batch)  # scores of all examples share the pass with the loss
+    for rows, chunk in batch.by_length(room):
         found = run(chunk)
         sums += torch.stack([found["loss"], found["accuracy"]])
-    kept: list[list[tuple[Tensor, list[Score]]]] = [[] for _ in members]
-    for rows, chunk in batch.rows(slice(training.stored)).by_length(room):
-        found = run(chunk) if training.scores else {}
-        for number, model in enumerate(own):
-            scores = []
-            for rule in training.scores:
-                if type(rule).trace is ScoreRule.trace:
-                    trace = traced.trace_of(found, number, chunk)
-                else:
-                    trace = rule.trace(model, chunk, training.attention)
-                scores.append(rule.read(model, trace))
-            kept[number].append((rows, scores))
+        if keeps_all:
+            keep(rows, chunk, found)
+    if training.scores and not keeps_all:
+        for rows, chunk in batch.rows(slice(training.stored)).by_length(room):
+            keep(rows, chunk, run(chunk))
     evaluated = []
     for model, sum_of, scored in zip(own, sums.T.tolist(), kept, strict=True):
         model.eval()
