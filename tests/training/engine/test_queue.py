@@ -16,7 +16,7 @@ from attnscope.runs.host import host
 from attnscope.runs.lock import locked
 from attnscope.runs.queue import Sweep, sweeps
 from attnscope.runs.status import status
-from attnscope.training.engine import queue_worker, queued
+from attnscope.training.engine import crew, queue_worker, queued
 from attnscope.training.engine.grouping import groups
 from attnscope.training.engine.queue_worker import Crowded, QueueWorker
 from attnscope.training.engine.queued import QueuedWorkers
@@ -313,6 +313,15 @@ def test_group_that_fits_no_gpu_ends_a_process_next_to_others_and_fails_alone(tr
     with pytest.raises(AttnscopeError, match="memory was full"):
         trainer.train([tiny(objective=(Hungry(),))])
     assert ended == [True]
+
+
+def test_processes_that_break_as_they_start_end_their_crew_in_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(crew, "_MOST_BROKEN", 2)
+    notes = []
+    made = crew.Crew(tmp_path, "cpu", 1, imports=["no_such_module"], note=notes.append)
+    with pytest.raises(AttnscopeError, match=r"^2 worker processes in a row ended with an error"):
+        list(iter(lambda: made.check(timeout=None), False))
+    assert notes == ["A worker process died (exit code 1); another starts."]
 
 
 def test_status_names_where_and_at_which_step_a_unit_runs(trainer, units, monkeypatch):
