@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import threading
+import time
 from contextlib import ExitStack
 
 import pytest
@@ -353,6 +354,71 @@ def test_status_names_where_and_at_which_step_a_unit_runs(trainer, units, monkey
         (sum(unit.training.steps for unit in units) - 5 * len(found.running)) / 2.0
     )
     assert status(trainer.workspace).done == len(units)
+
+
+def test_damaged_group_hides_no_other_from_the_status(trainer, singles):
+    seen = []
+
+    def damage(sweep, *_):
+        keys = sorted(sweep.waiting())
+        for key in keys:
+            path = sweep.path / "waiting" / f"{key}.json"
+            sound = path.read_text()
+            path.write_text("{")
+            seen.append(status(trainer.workspace))
+            path.write_text(sound)
+        trainer.keep_workers = lambda *_: trainer.worker.take()
+
+    trainer.keep_workers = damage
+    trainer.train(singles)
+    assert [found.waiting for found in seen] == [2, 2, 2]
+
+
+def test_speed_of_a_worker_is_that_of_its_own_steps(trainer, tiny, monkeypatch):
+    facts = []
+    monkeypatch.setattr(trainer.worker._public, "write", lambda **each: facts.append(each))
+    monkeypatch.setattr(queue_worker, "_PUBLISH_SECONDS", 0.01)
+
+    def resume(units, workspace, report, note):
+        report(1_000_000)  # steps until the last checkpoint
+        for _ in range(3):
+            report(1)
+        time.sleep(0.2)
+        return [("failed", "enough")]
+
+    monkeypatch.setattr(queue_worker, "attempt", resume)
+    with pytest.raises(AttnscopeError, match="enough"):
+        trainer.train([tiny()])
+    last = [each for each in facts if each.get("done")][-1]
+    assert last["done"] == 1_000_003
+    assert 0 < last["rate"] < 3 / 0.1
+
+
+def test_holder_that_is_not_heard_of_is_named_to_those_who_wait(trainer, singles, monkeypatch):
+    monkeypatch.setattr(queued, "_LOOK_SECONDS", 0.0)
+    seen, progress = [], Counted()
+
+    def stop_one(sweep, *_):
+        if seen:
+            trainer.worker.take()
+            return
+        key = min(sweep.waiting())
+        path = sweep.lock_of(key)
+        for name, pid in (("node-7", 12), (host(), 2**22 + 1)):  # the second has ended
+            with locked(path, wait=False):
+                signature = {"host": name, "job": "", "pid": pid, "token": "x", "deaths": 0}
+                path.write_text(json.dumps(signature))
+                for age in (0, 61, 200):
+                    os.utime(path, (time.time() - age,) * 2)
+                    seen.append(status(trainer.workspace).notes)
+                queued._Waiting(trainer, sweep, {}, progress)._show_workers()
+            path.write_text("")
+
+    trainer.keep_workers = stop_one
+    trainer.train(singles)
+    assert [len(notes) for notes in seen] == [0, 1, 1, 0, 0, 0]
+    assert "was taken by process 12 on node-7, which was not heard of for more than" in seen[1][0]
+    assert progress.notes == list(seen[1])
 
 
 def test_status_of_a_run_here_is_read_from_locks_and_logs(tiny, tmp_path):
