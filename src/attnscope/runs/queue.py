@@ -9,8 +9,8 @@
     DIR/queue/<sweep>/locks/<group>         who trains it
     DIR/queue/workers/<worker>.json         what each worker does
 
-A sweep is named after its groups, so the same command finds the same one again. A group leaves
-``waiting`` when all its units are finished, or moves to ``failed``.
+A sweep is named after all its groups, finished ones too, so the same command finds the same one
+again. A group leaves ``waiting`` when all its units are finished, or moves to ``failed``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -96,6 +96,7 @@ class Sweep:
         title: str,
         device: Literal["cpu", "cuda"],
         *,
+        finished: Collection[str] = (),
         mixed: bool = False,
         environment: Mapping[str, Any] | None = None,
     ) -> Sweep:
@@ -103,6 +104,8 @@ class Sweep:
 
         Parameters
         ----------
+        finished
+            Keys of groups that are finished already, and do not wait.
         mixed
             Whether workers of different versions or GPUs may take part.
         environment
@@ -120,7 +123,10 @@ class Sweep:
         elif not list(live_workers(workspace, sweep.path.name)):
             sweep._place("environment.json").unlink(missing_ok=True)
         for group in groups:
-            sweep.put(group)
+            if group.key in finished:
+                sweep.finish(group.key)
+            else:
+                sweep.put(group)
         return sweep
 
     def put(self, group: QueuedGroup) -> None:

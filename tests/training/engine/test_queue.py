@@ -481,6 +481,25 @@ def test_sweep_of_one_name_has_one_folder(tmp_path, tiny):
     assert Sweep.create(tmp_path, groups[:1], "title", "cpu").path != made[0]
 
 
+def test_command_that_is_started_again_finds_its_queue(trainer, singles):
+    found = []
+
+    def train_one(sweep, *_):
+        found.append(sweep.path)
+        trainer.worker.take()
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        trainer.keep_workers = train_one
+        with pytest.raises(KeyboardInterrupt):
+            trainer.train(singles)
+    assert [sweep.path for sweep in sweeps(trainer.workspace)] == [found[0]]
+    assert status(trainer.workspace).waiting == 1
+    trainer.keep_workers = lambda *_: trainer.worker.take()
+    assert len(trainer.train(singles)) == 3
+    assert sweeps(trainer.workspace) == []
+
+
 def test_links_in_a_queue_are_not_followed(tmp_path, tiny):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "shared").mkdir()

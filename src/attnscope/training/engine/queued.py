@@ -79,13 +79,16 @@ class QueuedWorkers(Trainer):
         environment = None if self.mixed else shared_environment(groups, self.workspace)
         if not left:
             return []
-        queued = {group.key: group for group in (_queued(g, self.workspace) for g in left)}
+        waiting = {id(group) for group in left}
+        every = [(_queued(group, self.workspace), id(group) in waiting) for group in groups]
+        queued = {group.key: group for group, waits in every if waits}
         device = left[0][0].device
         sweep = Sweep.create(
             self.workspace,
-            list(queued.values()),
+            [group for group, _ in every],
             title,
             device,
+            finished=[group.key for group, waits in every if not waits],
             mixed=self.mixed,
             environment=environment,
         )
