@@ -16,6 +16,7 @@ import time
 
 import torch
 import transformers
+from gpu import demand_gpu
 
 from attnscope.audits import Texts
 from attnscope.audits.prepare import subject_of
@@ -82,6 +83,7 @@ def main() -> int:
         parser.add_argument(f"--{name}", type=int, default=default)
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
+    demand_gpu(parser, given.device)
     device = torch.device(given.device)
     model, texts = model_of(given.layers, given.width), texts_of(given.examples)
     model.to(device)

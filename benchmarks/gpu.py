@@ -30,6 +30,7 @@ COMMANDS = [
     (90, ["heads.py", "--device", "cuda"]),
     (150, ["translator_seeds.py", "--device", "cuda"]),
     (60, ["stacked.py", "--device", "cuda"]),
+    (120, ["audit.py", "--layers", "12", "--device", "cuda"]),
     (300, ["copying.py", "--device", "cuda", "--shares"]),
 ]
 

@@ -13,7 +13,16 @@ import torch
 from cases import for_each
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"
-OF_A_GPU = ("copying", "heads", "translator_seeds", "kendall", "probe_rate", "stacked", "gpu")
+OF_A_GPU = (
+    "copying",
+    "heads",
+    "translator_seeds",
+    "kendall",
+    "probe_rate",
+    "stacked",
+    "audit",
+    "gpu",
+)
 
 pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="needs the repository")
 
@@ -69,8 +78,8 @@ def test_all_ratios_of_a_gpu_are_saved_and_a_broken_promise_ends_with_1(gpu, tmp
     assert gpu("endless", "broken", "kept") == 1
     rows = [json.loads(line) for line in (tmp_path / "new" / "gpu.jsonl").read_text().splitlines()]
     assert [row["exit"] for row in rows] == [124, 1, 0]
-    assert [row["lines"][0] for row in rows] == [
-        "begun",
+    assert [row["lines"][-1] for row in rows] == [
+        "endless.py: not done in 1 s",
         "broken: 1x (at least 2)",
         "kept: 2x (at least 1)",
     ]

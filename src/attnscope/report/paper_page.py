@@ -289,7 +289,8 @@ def _variant(name: str, found: Sequence[Result]) -> Iterator[str]:
     more = f" and {len(commands) - 1} more{f' ({parts})' if parts else ''}" if commands[1:] else ""
     yield f"- **{name}**: `{commands[0]}`{more}"
     for claim in judge(found):
-        for letter, shown in zip("ab", claim.readings or (claim,), strict=False):
+        readings: Sequence[Judged | Reading] = claim.readings or (claim,)
+        for letter, shown in zip("ab", readings, strict=False):
             # The evidence of the first reading is the claim's.
             evidence = shown.evidence or (claim.evidence if letter == "a" else {})
             if claim.setting and evidence and shown.verdict != "undecided":
