@@ -50,7 +50,7 @@ from attnscope.runs.result import Measurement, Record, Result
 from attnscope.runs.spec import fingerprint
 from attnscope.training.accelerator import accelerator
 
-_VERSION = 4  # raised whenever a change of the code changes an audit's numbers
+_VERSION = 5  # raised whenever a change of the code changes an audit's numbers
 MEASURES: dict[str, Callable[[Subject], list[Record]]] = {
     "uniform": uniform.measure,
     "idle": idle.measure,

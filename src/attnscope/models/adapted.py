@@ -62,7 +62,8 @@ class Adapted(nn.Module):
     places
         Its attention sites; ``places.left_out`` names what cannot be seen.
     padding_matters
-        Whether padding changes its output: then only examples of equal length are run together.
+        Whether padding changes its output: then `outputs` and audits run only examples of equal
+        length together, and `trace` warns of others.
     off
         How far the watched pass was from the model's own, in parts of the largest logit.
     """
@@ -101,6 +102,11 @@ class Adapted(nn.Module):
         return next((each for each in found if each is not None), 0)
 
     @property
+    def pad(self) -> int:
+        """The id that fills rows."""
+        return 0 if self.tokeniser is None else self.tokeniser.pad
+
+    @property
     def device(self) -> torch.device:
         """Where the model is."""
         parameter = next(self.module.parameters(), None)
@@ -129,6 +135,10 @@ class Adapted(nn.Module):
         """
         if generator is not None:
             raise MissingCapability("A watched model runs without dropout: give no generator.")
+        if self.padding_matters and batch.padded:
+            warnings.warn(
+                "Padding changes this model's output: trace texts of equal length.", stacklevel=2
+            )
         watch = self.watch(batch, attention)
         logits = self.run(watch)
         kept = (
@@ -167,7 +177,7 @@ class Adapted(nn.Module):
         """
         if not attention:
             with _undisturbed(self.module):
-                return self._logits(batch)
+                return self._unpadded(batch) if self.padding_matters else self._logits(batch)
         resumption = self._resumption
         if resumption is not None and resumption.takes(batch, attention):
             return resumption.outputs(attention)
@@ -272,6 +282,20 @@ class Adapted(nn.Module):
                 f"{list(batch.targets.shape)}: they are [batch, out, types], or [batch, labels]."
             )
         return logits
+
+    def _unpadded(self, batch: Batch) -> Float[Tensor, "batch out output_type"]:
+        """Run examples of equal length together, and join their logits."""
+        if not batch.padded:
+            return self._logits(batch)
+        parts = [
+            (rows, self._logits(part))
+            for rows, part in batch.by_length(lambda *_: len(batch), equal=True)
+        ]
+        first = parts[0][1]
+        joined = first.new_zeros(*batch.targets.shape, first.shape[-1])
+        for rows, logits in parts:
+            joined[rows.to(joined.device), : logits.shape[1]] = logits
+        return joined
 
     def _padding_matters(self, example: Batch, native: Tensor) -> bool:
         part = shorter(example)

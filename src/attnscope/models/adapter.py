@@ -145,29 +145,29 @@ def _example(
             raise UsageError("Texts as an example need a tokeniser.")
         examples = [tokenise(cut, task, list(given)).batch for task in _TASKS]
         return _first_that_runs(module, call, examples)
-    return _first_that_runs(module, call, _made_up(module, facts))
+    return _first_that_runs(module, call, _made_up(module, facts, cut))
 
 
 _TASKS: tuple[Task, ...] = ("labels", "next word")
 
 
-def _made_up(module: Any, facts: Facts) -> list[Batch]:
+def _made_up(module: Any, facts: Facts, cut: Tokeniser | None) -> list[Batch]:
     """Return made-up examples of a label, of next words, and of a translation."""
     config = getattr(module, "config", None)
     types = _types(module)
     stream = torch.Generator().manual_seed(0)
     end = getattr(config, "eos_token_id", None)
     end = end if isinstance(end, int) and end < types else None
-    special = {
-        getattr(config, name, None) for name in ("pad_token_id", "bos_token_id", "eos_token_id")
-    }
+    pad = getattr(config, "pad_token_id", None)
+    if not isinstance(pad, int):
+        pad = 0 if cut is None else cut.pad
+    special = {pad, *(getattr(config, name, None) for name in ("bos_token_id", "eos_token_id"))}
     usable = [index for index in range(types) if index not in special]
 
     def drawn(length: int) -> list[int]:
         ids = [usable[i] for i in torch.randint(len(usable), (length,), generator=stream).tolist()]
         return [*ids[:-1], end] if end is not None else ids
 
-    pad = getattr(config, "pad_token_id", None)
     rows = [drawn(length) for length in _LENGTHS]
     outs = [drawn(length) for length in _TARGETS]
     kinds = [
@@ -180,7 +180,7 @@ def _made_up(module: Any, facts: Facts) -> list[Batch]:
     ]
     if getattr(config, "is_encoder_decoder", False):
         kinds = [kinds[2], kinds[0]]
-    return [collate(examples, pad if isinstance(pad, int) else 0) for examples in kinds]
+    return [collate(examples, pad) for examples in kinds]
 
 
 def _types(module: Any) -> int:
