@@ -188,6 +188,13 @@ def test_a_model_without_a_head_is_refused(tmp_path):
         adapt(tmp_path)
 
 
+def test_a_model_that_does_not_run_is_one_sentence(tmp_path):
+    config = transformers.GPT2Config(vocab_size=30, n_embd=16, n_layer=1, n_head=2)
+    transformers.GPT2ForSequenceClassification(config).save_pretrained(tmp_path)
+    with pytest.raises(UsageError, match=r"does not run on an example: .*padding token"):
+        adapt(tmp_path)
+
+
 def test_code_that_comes_with_a_model_is_never_run_unasked(bert_folder, tmp_path):
     config = json.loads((bert_folder / "config.json").read_text())
     config |= {"auto_map": {"AutoModel": "evil.Evil"}, "architectures": ["Evil"]}

@@ -77,7 +77,7 @@ def adapt(
         )
     module: nn.Module = getattr(model, "_orig_mod", model)  # what torch.compile wraps
     cut = None if tokenizer is None else Tokeniser(tokenizer)
-    hub = hasattr(module, "config") and hasattr(module.config, "model_type")
+    hub = _is_hub(module)
     if call is None:
         call = _hub_call(module) if hub else _plain_call
     facts = _facts(module) if hub else Facts()
@@ -207,7 +207,7 @@ def _first_that_runs(module: nn.Module, call: Call, examples: Sequence[Batch]) -
     module.eval()
     try:
         for example in examples:
-            with torch.no_grad():
+            with torch.no_grad(), _one_sentence(module):
                 logits = call(module, example.to(device))
             shape = logits.shape[:2] if logits.ndim == 3 else (len(logits), 1)
             if tuple(shape) == tuple(example.targets.shape):
@@ -219,6 +219,23 @@ def _first_that_runs(module: nn.Module, call: Call, examples: Sequence[Batch]) -
         f"The model's output has the shape {shapes[0]}: neither labels [batch, labels] nor words "
         "[batch, out, types]; give adapt a call(module, batch) and an example batch."
     )
+
+
+@contextmanager
+def _one_sentence(module: nn.Module) -> Iterator[None]:
+    """Say in one sentence why a model of transformers does not run."""
+    try:
+        yield
+    except (ValueError, RuntimeError) as error:
+        if isinstance(error, UsageError | torch.OutOfMemoryError) or not _is_hub(module):
+            raise  # a module of one's own: the place of its error is what its author needs
+        raise UsageError(
+            f"{type(module).__name__} does not run on an example: {_first_line(error)}"
+        ) from error
+
+
+def _is_hub(module: nn.Module) -> bool:
+    return hasattr(module, "config") and hasattr(module.config, "model_type")
 
 
 def _pretrained(name: str | Path, trust: bool) -> nn.Module:
