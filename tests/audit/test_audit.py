@@ -19,6 +19,7 @@ from attnscope.audits.running import audit
 from attnscope.audits.stored import export
 from attnscope.audits.texts import Texts, read_texts
 from attnscope.claims.decide import Verdict
+from attnscope.data.folder import CorpusError
 from attnscope.errors import MissingCapability, UsageError
 from attnscope.models.adapter import adapt
 from attnscope.runs.atomic import read_json
@@ -288,11 +289,48 @@ def test_a_model_at_chance_is_noticed(keyword, labelled, tmp_path):
     [
         ({"only": ["depends"]}, "There is no question 'depends'"),
         ({"budget": "soon"}, "budget='soon'"),
+        ({"examples": 0}, "examples=0: an audit needs texts"),
+        ({"examples": -3}, "examples=-3: an audit needs texts"),
+        ({"device": "gpu"}, "No device 'gpu'; valid: auto, cpu, cuda"),
     ],
 )
 def test_a_wrong_setting_is_one_sentence(keyword, planted, tmp_path, settings, sentence):
     with pytest.raises(UsageError, match=sentence):
         audit(keyword, planted, out=tmp_path, **settings)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is one")
+def test_a_gpu_that_is_not_there_is_one_sentence(keyword, planted, tmp_path):
+    with pytest.raises(UsageError, match="No CUDA device was found"):
+        audit(keyword, planted, out=tmp_path, device="cuda")
+
+
+def test_an_answer_that_was_not_asked_for_is_not_given(keyword, planted, tmp_path):
+    done = audit(keyword, planted, out=tmp_path, only=["uniform"])
+    assert done.sentence == "Undecided: the answer takes both questions, idle and finds."
+    done = audit(keyword, planted, out=tmp_path, only=["finds"])
+    assert done.sentence.startswith("Undecided: the answer takes both questions")
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "sentence"),
+    [
+        ("some.tsv", "a b\tc d\ne f", "none for 'e f'"),
+        ("some.tsv", "a b\t1\ne f", "none for 'e f'"),
+        ("some.jsonl", '{"text": "a", "label": 1}\n{"text": "b"}', "none for 'b'"),
+        ("some.jsonl", "[1, 2]", "line 1: this is not a JSON object"),
+    ],
+)
+def test_a_row_that_lacks_something_is_one_sentence(tmp_path, name, lines, sentence):
+    (tmp_path / name).write_text(lines)
+    with pytest.raises(CorpusError, match=sentence):
+        read_texts(tmp_path / name)
+
+
+def test_a_split_of_what_has_none_is_refused(tmp_path):
+    (tmp_path / "some.tsv").write_text("a b\t1\n")
+    with pytest.raises(UsageError, match="has no splits, and 'test' was asked for"):
+        read_texts(tmp_path / "some.tsv", "test")
 
 
 def test_texts_without_labels_are_refused_by_a_classifier(keyword, tmp_path):

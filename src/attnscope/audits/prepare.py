@@ -23,6 +23,7 @@ from attnscope.audits.texts import Texts
 from attnscope.data.tokenised import TokenisedBatch
 from attnscope.errors import UsageError
 from attnscope.models.adapted import Adapted
+from attnscope.running.run import choose_device
 from attnscope.runs.result import Record
 
 _CHANCE_MARGIN = 0.05
@@ -30,9 +31,12 @@ _CHANCE_MARGIN = 0.05
 
 def device_of(name: str) -> torch.device:
     """Return a device by its name; ``auto`` takes a GPU where there is one."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
+    if name in ("auto", "cpu", "cuda"):
+        return torch.device(choose_device(name))
+    try:
+        return torch.device(name)  # one that PyTorch alone knows
+    except RuntimeError as error:
+        raise UsageError(f"No device {name!r}; valid: auto, cpu, cuda.") from error
 
 
 def subject_of(model: Adapted, texts: Texts, seed: int, place: torch.device) -> Subject:
@@ -42,7 +46,9 @@ def subject_of(model: Adapted, texts: Texts, seed: int, place: torch.device) -> 
     if task == "translation" and texts.targets is None:
         raise UsageError(f"{texts.name} has no translations, and the model is a translator.")
     if task == "labels" and texts.labels is None:
-        raise UsageError(f"{texts.name} has no labels, and the model says labels.")
+        raise UsageError(
+            f"{texts.name} has no labels, which are whole numbers from 0, and the model says labels."
+        )
     read = model.read(texts.texts, wanted, texts.ids)
     kept = set(read.batch.ids.tolist())
     notices = [f"{_texts(n)} left out: {why}." for why, n in read.left_out.items()]
