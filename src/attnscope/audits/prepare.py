@@ -47,7 +47,7 @@ def subject_of(model: Adapted, texts: Texts, seed: int, place: torch.device) -> 
         raise UsageError(f"{texts.name} has no translations, and the model is a translator.")
     if task == "labels" and texts.labels is None:
         raise UsageError(
-            f"{texts.name} has no labels, which are whole numbers from 0, and the model says labels."
+            f"{texts.name} has no labels (whole numbers from 0), and the model says labels."
         )
     read = model.read(texts.texts, wanted, texts.ids)
     kept = set(read.batch.ids.tolist())

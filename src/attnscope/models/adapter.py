@@ -11,9 +11,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from attnscope.data.batch import Batch, Example, collate
@@ -23,15 +25,6 @@ from attnscope.models.adapted import Adapted, Call, Facts
 
 # Unequal, and no multiple of the number of examples: so that axes can be told apart.
 _LENGTHS, _TARGETS = (7, 6, 5), (5, 4, 3)
-_TOKENISER_FILES = (
-    "tokenizer.json",
-    "vocab.txt",
-    "vocab.json",
-    "spiece.model",
-    "source.spm",
-    "sentencepiece.bpe.model",
-    "tokenizer.model",
-)
 
 
 def adapt(
@@ -246,23 +239,46 @@ def _pretrained(name: str | Path, trust: bool) -> nn.Module:
     if folder.is_dir() and not (folder / "config.json").exists():
         raise UsageError(f"{name} is not a Hugging Face model: it has no config.json.")
     try:
+        told, _ = transformers.PretrainedConfig.get_config_dict(name)
+        if told.get("auto_map") and not trust:
+            raise UsageError(
+                f"{name} comes with code of its own: read it, then pass trust_remote_code."
+            )
         config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=trust)
     except (OSError, ValueError) as error:
         raise UsageError(f"{name} cannot be read: {_first_line(error)}") from error
-    if getattr(config, "auto_map", None) and not trust:
-        raise UsageError(
-            f"{name} comes with code of its own: read it, then pass trust_remote_code."
-        )
-    kinds = [getattr(transformers, each, None) for each in config.architectures or ()]
-    kind = next((each for each in kinds if each is not None), None)
+    kind = _class_of(transformers, config)
     if kind is None:
         raise UsageError(f"{name}: transformers has no {config.architectures or 'architecture'}.")
     try:
         # From the hub a bar follows the download; a folder is read in a moment.
         with _without_bars(transformers) if folder.is_dir() else nullcontext():
-            return kind.from_pretrained(name)
-    except (OSError, ValueError, RuntimeError) as error:
+            model, loaded = kind.from_pretrained(
+                name, trust_remote_code=trust, output_loading_info=True
+            )
+    except UnpicklingError as error:
+        raise UsageError(f"{name} has pickled objects besides weights: not loaded.") from error
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise UsageError(f"{name} has no weights that fit: {_first_line(error)}") from error
+    if loaded["missing_keys"]:
+        raise UsageError(
+            f"{name} lacks weights of {type(model).__name__}, which would be random: "
+            f"{min(loaded['missing_keys'])}."
+        )
+    return model
+
+
+def _class_of(transformers: Any, config: Any) -> Any:
+    """Return the class of a configuration: of transformers, or from trusted code that it names."""
+    own = getattr(config, "auto_map", None) or {}
+    for name in config.architectures or ():
+        found = getattr(transformers, name, None)
+        if isinstance(found, type) and issubclass(found, transformers.PreTrainedModel):
+            return found
+        for auto, reference in own.items():
+            if str(reference).rpartition(".")[2] == name:
+                return getattr(transformers, auto, None)
+    return None
 
 
 @contextmanager
@@ -279,11 +295,18 @@ def _without_bars(transformers: Any) -> Iterator[None]:
 
 
 def _tokenizer(name: str | Path, trust: bool) -> Any:
-    folder = Path(name)
-    # From an empty folder transformers makes a tokeniser that knows five words.
-    if folder.is_dir() and not any((folder / file).exists() for file in _TOKENISER_FILES):
+    transformers, folder = _transformers(), Path(name)
+    try:
+        cut = transformers.AutoTokenizer.from_pretrained(name, trust_remote_code=trust)
+    except Exception as error:  # tokenizers raises nothing narrower
+        if folder.is_dir() and not any(folder.glob("tokenizer*")):
+            return None
+        raise UsageError(f"The tokeniser of {name} cannot be read: {_first_line(error)}") from error
+    # From a folder without a vocabulary transformers makes a tokeniser that knows five words.
+    files = list(cut.vocab_files_names.values())
+    if folder.is_dir() and files and not any((folder / file).exists() for file in files):
         return None
-    return _transformers().AutoTokenizer.from_pretrained(name, trust_remote_code=trust)
+    return cut
 
 
 def _transformers() -> Any:
