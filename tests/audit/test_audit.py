@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from attnscope.audits import running
+from attnscope.audits import prepare, running
 from attnscope.audits.claims import CLAIMS, QUESTIONS
 from attnscope.audits.prepare import subject_of
 from attnscope.audits.running import audit
@@ -256,6 +256,24 @@ def test_a_budget_takes_fewer_examples_and_says_so(keyword, planted, tmp_path):
     done = audit(keyword, planted, budget="0s", out=tmp_path, only=["uniform"])
     assert done.result.config["examples"] == 30
     assert any("The budget allows 30 of 60 examples." in notice for notice in done.notices)
+
+
+def test_a_stopped_audit_goes_on_with_as_many_examples_as_its_budget_allowed(
+    keyword, planted, tmp_path, monkeypatch
+):
+    settings = {"budget": "9s", "out": tmp_path, "only": ["uniform"]}
+    for count in (40, 35):  # what is timed is never quite the same
+        monkeypatch.setattr(prepare, "_affordable", lambda *_, count=count: count)
+        done = audit(keyword, planted, **settings)
+        assert done.result.config["examples"] == 40
+    assert audit(keyword, planted, **settings | {"budget": "1m"}).folder != done.folder
+
+
+def test_notices_are_stored_with_the_result(keyword, planted, tmp_path):
+    done = audit(keyword, planted, budget="0s", out=tmp_path, only=["uniform"])
+    stored = read_json(done.folder / "result.json")["config"]["notices"]
+    assert tuple(stored) == done.notices
+    assert "The budget allows 30 of 60 examples." in stored
 
 
 def test_scores_that_are_read_together_are_those_read_apart_in_fewer_passes(

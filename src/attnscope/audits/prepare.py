@@ -24,7 +24,9 @@ from attnscope.data.tokenised import TokenisedBatch
 from attnscope.errors import UsageError
 from attnscope.models.adapted import Adapted
 from attnscope.running.run import choose_device
+from attnscope.runs.atomic import read_json, write_json
 from attnscope.runs.result import Record
+from attnscope.runs.spec import fingerprint
 
 _CHANCE_MARGIN = 0.05
 
@@ -63,11 +65,35 @@ def _texts(count: int) -> str:
     return "1 text was" if count == 1 else f"{count} texts were"
 
 
-def within(subject: Subject, seconds: float) -> Subject:
-    """Return the subject with as many examples as a budget allows."""
+def within(subject: Subject, seconds: float, folder: Path) -> Subject:
+    """Return the subject with as many examples as a budget allows.
+
+    How many is kept in the folder: an audit that was stopped goes on with as many.
+    """
+    given = {**identity_of(subject, (), {}), "seed": subject.seed, "seconds": seconds}
+    file = folder / f"{fingerprint(given)}.json"
+    if file.exists():
+        count = int(read_json(file)["examples"])
+    else:
+        count = _affordable(subject, seconds)
+        write_json(file, {"examples": count})
+    if count >= len(subject.batch):
+        return subject
+    rows = torch.linspace(0, len(subject.batch) - 1, count).round().long()
+    note = f"The budget allows {count} of {len(subject.batch)} examples."
+    fewer = subject.batch.rows(rows).trimmed()
+    assert isinstance(fewer, TokenisedBatch)
+    chosen = subject.texts.chosen(rows.tolist())
+    notices = (*subject.notices, note)
+    return replace(subject, texts=chosen, batch=fewer, notices=notices)
+
+
+def _affordable(subject: Subject, seconds: float) -> int:
+    """Time one part, and return how many examples take so long."""
     _, part = subject.parts[0]
-    started = time.monotonic()
     with torch.no_grad():
+        subject.model.outputs(part)  # the first pass of a process is slower than all others
+        started = time.monotonic()
         subject.model.outputs(part)
     length = float(subject.batch.input_lengths.double().mean())
     # By positions: the first part has the texts of one length, which is not the mean one.
@@ -78,16 +104,7 @@ def within(subject: Subject, seconds: float) -> Subject:
     searched = SEARCHED[subject.labels] / max(len(subject.batch), SEARCHED[subject.labels])
     again = sites / 2 * (ELSEWHERE + 1) + 2 * subject.draws + 1
     runs = again + (1 + 2 / sites) * length + 35 + 6 / sites * STEPS * searched
-    count = max(LEAST, min(len(subject.batch), int(seconds / (each * runs))))
-    if count >= len(subject.batch):
-        return subject
-    rows = torch.linspace(0, len(subject.batch) - 1, count).round().long()
-    note = f"The budget allows {count} of {len(subject.batch)} examples."
-    fewer = subject.batch.rows(rows).trimmed()
-    assert isinstance(fewer, TokenisedBatch)
-    chosen = subject.texts.chosen(rows.tolist())
-    notices = (*subject.notices, note)
-    return replace(subject, texts=chosen, batch=fewer, notices=notices)
+    return max(LEAST, min(len(subject.batch), int(seconds / (each * runs))))
 
 
 def config_of(subject: Subject, asked: Sequence[str], model: Any) -> dict[str, Any]:

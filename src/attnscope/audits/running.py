@@ -125,7 +125,7 @@ def audit(
     texts = data if isinstance(data, Texts) else read_texts(data, split)
     subject = subject_of(watched, texts.sample(examples, seed), seed, place)
     if budget is not None:
-        subject = within(subject, seconds_of(budget))
+        subject = within(subject, seconds_of(budget), Path(out) / "audits" / "budgets")
     rivals = [
         adapt(each, tokenizer, trust_remote_code=trust_remote_code).to(place) for each in against
     ]
@@ -154,10 +154,11 @@ def audit(
         answer = _once(folder, question, subject, measure, measured)
         records += [*answer.measurements, *answer.pictures]
         spent += answer.seconds
-    result = _result(measured, records, spent)
+    notices = (*subject.notices, *notices_of(subject))
+    told = measured.model_copy(update={"config": {**config, "notices": list(notices)}})
+    result = _result(told, records, spent)
     result.write(folder)
     verdicts = decide(result)
-    notices = (*subject.notices, *notices_of(subject))
     return Audit(result, verdicts, sentence(result, verdicts), notices, folder)
 
 
