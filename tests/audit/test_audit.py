@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from attnscope.audits import prepare, running
 from attnscope.audits.claims import CLAIMS, QUESTIONS
@@ -274,6 +275,32 @@ def test_notices_are_stored_with_the_result(keyword, planted, tmp_path):
     stored = read_json(done.folder / "result.json")["config"]["notices"]
     assert tuple(stored) == done.notices
     assert "The budget allows 30 of 60 examples." in stored
+
+
+class Deaf(nn.Module):
+    """Attends to its words, and says the same whatever it reads."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.embedding = nn.Embedding(60, 8)
+
+    def forward(self, ids):
+        states = self.embedding(ids)
+        logits = states[..., 0].masked_fill(ids == 0, -1e9)
+        context = (logits.softmax(-1).unsqueeze(1) @ states).squeeze(1)
+        return 0 * context[:, :2] + torch.tensor([1.0, 0.0])
+
+
+def test_a_model_that_hears_nothing_agrees_with_nothing_and_nothing_is_found(planted, tmp_path):
+    model = adapt(Deaf(), tokenizer=lambda text: [int(word) for word in text.split()])
+    done = audit(model, planted, out=tmp_path, only=["finds", "agrees"])
+    for row in done.result.select("agreement_above_chance"):
+        if row.axes["score"] not in ("value_norm",):  # the others are the same at all words
+            assert row.value == 0, row
+    assert all(row.value is None for row in done.result.select("found_share"))
+    assert {each.verdict for each in done.verdicts.values()} == {Verdict.UNDECIDED}
+    assert any("Leave-one-out finds no more than chance" in notice for notice in done.notices)
 
 
 def test_scores_that_are_read_together_are_those_read_apart_in_fewer_passes(

@@ -159,6 +159,16 @@ def _weights_digest(module: nn.Module) -> str:
     return digest.hexdigest()
 
 
+def notices_from(records: Sequence[Record]) -> list[str]:
+    """Return what the reader of an audit should know about its numbers."""
+    shares = [each for each in records if each.name == "found_share"]
+    if not shares or any(getattr(each, "value", None) is not None for each in shares):
+        return []
+    return [
+        "Leave-one-out finds no more than chance does: there is nothing that scores could find."
+    ]
+
+
 def notices_of(subject: Subject) -> list[str]:
     """Return what the reader of an audit should know about the model."""
     model, notices = subject.model, []

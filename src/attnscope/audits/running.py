@@ -33,6 +33,7 @@ from attnscope.audits.prepare import (
     demand_own_pass,
     device_of,
     identity_of,
+    notices_from,
     notices_of,
     subject_of,
     within,
@@ -154,7 +155,7 @@ def audit(
         answer = _once(folder, question, subject, measure, measured)
         records += [*answer.measurements, *answer.pictures]
         spent += answer.seconds
-    notices = (*subject.notices, *notices_of(subject))
+    notices = (*subject.notices, *notices_of(subject), *notices_from(records))
     told = measured.model_copy(update={"config": {**config, "notices": list(notices)}})
     result = _result(told, records, spent)
     result.write(folder)
