@@ -144,7 +144,7 @@ def _example(
 _TASKS: tuple[Task, ...] = ("labels", "next word")
 
 
-def _made_up(module: Any, facts: Facts, cut: Tokeniser | None) -> list[Batch]:
+def _made_up(module: Any, facts: Facts, cut: Tokeniser | None = None) -> list[Batch]:
     """Return made-up examples of a label, of next words, and of a translation."""
     config = getattr(module, "config", None)
     types = _types(module)
