@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip install --disable-pip-version-check -q -c constra
 
 SHELL  := bash
 
-.PHONY: help demo test test-cluster test-reliability test-report test-recipes lint format attack benchmarks reproduction docs docs-test clean dist
+.PHONY: help demo test test-cluster test-reliability test-report test-recipes lint format attack benchmarks benchmarks-gpu reproduction docs docs-test clean dist
 
 help:
 	@echo "make demo          first experiment: set up, run snell/fig3 --quick, draw its figure"
@@ -21,6 +21,7 @@ help:
 	@echo "make format        formatting and simple linting, repaired"
 	@echo "make attack        damaged inputs, edited results and kills, many of each; docs/reliability.md"
 	@echo "make benchmarks    every ratio under benchmarks/"
+	@echo "make benchmarks-gpu  what is promised of one GPU, in some minutes; needs one"
 	@echo "make reproduction  docs/reproduction.md, docs/papers and tables of numbers, made from results/"
 	@echo "make docs          the documentation site, without a network, in build/site"
 	@echo "make docs-test     the site's links, its code, and that every name has its place"
@@ -76,7 +77,11 @@ attack: $(VENV)/.installed-dev
 	@rm .attack.*json
 
 benchmarks: $(VENV)/.installed-dev
-	@set -e; for script in benchmarks/*.py; do echo "$$script"; $(BIN)/python "$$script"; done
+	@set -e; for script in $(filter-out benchmarks/gpu.py,$(wildcard benchmarks/*.py)); do \
+	  echo "$$script"; $(BIN)/python "$$script"; done
+
+benchmarks-gpu: $(VENV)/.installed-dev
+	$(BIN)/python benchmarks/gpu.py
 
 # The wheel and the source distribution, tried in an empty environment.
 dist: $(VENV)/.installed-dev

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 from copying import HIDDEN, TASKS
+from gpu import demand_gpu
 
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.training.engine.groups import train_group
@@ -71,6 +72,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     options = parser.parse_args()
+    demand_gpu(parser, options.device)
     options.hidden = HIDDEN[options.device]
     torch.set_num_threads(1)
     found = [ratio(count, heads, options) for count, heads in MODELS[options.device]]

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
+from gpu import demand_gpu
 from scipy.stats import kendalltau
 
 from attnscope.analysis.kendall import kendall_tau_b
@@ -35,6 +36,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=list(PROMISED), default="cpu")
     device = parser.parse_args().device
+    demand_gpu(parser, device)
     promised = PROMISED[device]
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(0)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 
 import torch
+from gpu import demand_gpu
 from probe import HIDDEN, STATE, TYPES, Translator
 
 from attnscope.data.batch import Example, collate
@@ -43,6 +44,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=list(EXAMPLES), default="cpu")
     device = parser.parse_args().device
+    demand_gpu(parser, device)
     torch.set_num_threads(1)
     torch.manual_seed(0)
     count, model = EXAMPLES[device], Translator().to(device)

@@ -19,6 +19,7 @@ from typing import Literal
 
 import torch
 from classifier import CELL, keep_memory
+from gpu import demand_gpu
 
 from attnscope.data.sequence_tasks import OneToOne
 from attnscope.models.encoder_decoder import EncoderDecoderSpec
@@ -122,8 +123,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=list(STEPS), default="cpu")
     device: Device = parser.parse_args().device
-    if device == "cuda" and not torch.cuda.is_available():
-        parser.error("--device cuda needs a GPU, and PyTorch sees none.")
+    demand_gpu(parser, device)
     keep_memory()
     found = {name: ratio(name, case, device) for name, case in CASES.items()}
     promised = PROMISED.get(device)

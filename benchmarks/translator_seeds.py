@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from copying import Clock
+from gpu import demand_gpu
 from translator import UNIT
 
 from attnscope.training.engine.groups import train_group
@@ -22,7 +23,7 @@ from attnscope.training.unit import Training, Unit
 PROMISED = 1.5
 SEEDS = 5
 # On a GPU, most shapes of a batch are recorded in the first steps.
-STEPS, BATCH = {"cpu": 3, "cuda": 400}, {"cpu": 4, "cuda": 64}
+STEPS, LAST, BATCH = {"cpu": 3, "cuda": 400}, {"cpu": 2, "cuda": 100}, {"cpu": 4, "cuda": 64}
 
 
 def seeds(count: int, options: argparse.Namespace) -> list[Unit]:
@@ -45,13 +46,13 @@ def main() -> int:
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--precision", choices=["float32", "tf32"], default="float32")
     options = parser.parse_args()
+    demand_gpu(parser, options.device)
     milliseconds = {}
     for count in (1, SEEDS):
         clock = Clock(options.device)
         with tempfile.TemporaryDirectory() as folder:
             train_group(seeds(count, options), Path(folder), clock, checkpoint_seconds=1e9)
-        clock.seconds = clock.seconds[-100:]
-        milliseconds[count] = clock.milliseconds * count
+        milliseconds[count] = clock.milliseconds(LAST[options.device]) * count
     ratio = milliseconds[SEEDS] / milliseconds[1]
     told = f"at most {PROMISED}" if options.device == "cuda" else "no promise"
     print(f"a step: {milliseconds[1]:.1f} ms with one seed, {milliseconds[SEEDS]:.1f} with {SEEDS}")

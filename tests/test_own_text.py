@@ -498,16 +498,30 @@ def test_a_printed_row_names_its_step_and_its_runs(
 def test_the_time_left_is_printed_in_words_and_not_after_the_first_steps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    clock = iter([0.0, 100.0, 300.0])
+    clock = iter([0.0, 100.0, 300.0, 500.0])
     monkeypatch.setattr("attnscope.terminal.time.monotonic", lambda: next(clock))
     stream = io.StringIO()
     lines = Lines(CleanStream(stream))
     lines.begin("text", 2, 1000, 0)
-    lines.advance(1)
-    lines.advance(99)
-    _, first, second = stream.getvalue().splitlines()
-    assert "left" not in first
-    assert second.endswith(", about 45 min left")
+    for steps in (1, 10, 90):
+        lines.advance(steps)
+    _, first, second, third = stream.getvalue().splitlines()
+    assert first.endswith("1/1000 steps, 0/2 units")
+    assert second.endswith(" steps/s")
+    assert third.endswith(", about 60 min left")
+
+
+def test_steps_of_a_resumed_unit_do_not_make_the_rest_look_fast(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = iter([0.0, 40.0, 140.0])
+    monkeypatch.setattr("attnscope.terminal.time.monotonic", lambda: next(clock))
+    stream = io.StringIO()
+    lines = Lines(CleanStream(stream))
+    lines.begin("text", 2, 1000, 0)
+    lines.advance(800)
+    lines.advance(100)
+    assert stream.getvalue().splitlines()[-1].endswith(" 1.0 steps/s, about 2 min left")
 
 
 def test_the_page_names_each_measurement_in_words_with_its_symbol(

@@ -133,12 +133,14 @@ class Lines:
         self._counts = _Counts()
         self._steps = self._total = 0
         self._started = self._printed = 0.0
+        self._measured_from: tuple[float, int] | None = None
 
     def begin(self, title: str, units: int, steps: int, evaluations: int) -> None:
         """Print the title and the number of units, steps and evaluations."""
         self._title, self._total, self._steps = title, steps, 0
         self._counts = _Counts(units, evaluations)
         self._started = self._printed = time.monotonic()
+        self._measured_from = None
         counts = [f"{units} units"] * bool(units) + [f"{steps} steps"]
         counts += [f"{evaluations} evaluations"] * bool(evaluations)
         self._print(f"{title}: {', '.join(counts)}")
@@ -157,12 +159,23 @@ class Lines:
         now = time.monotonic()
         if now - self._printed >= _LINE_EVERY and self._steps:
             self._printed = now
-            speed = self._steps / (now - self._started)
             counts = f"{self._steps}/{self._total} steps, {self._counts}".removesuffix(", ")
-            # The first steps wait for evaluations at the start: they say nothing about the rest.
-            told = self._steps >= _TOLD * self._total
-            left = f", {about_time((self._total - self._steps) / speed)} left" if told else ""
-            self._print(f"{self._title}: {counts}, {speed:.1f} steps/s{left}")
+            self._print(f"{self._title}: {counts}{self._speed(now)}")
+
+    def _speed(self, now: float) -> str:
+        """Return speed and time left, both from the first line on.
+
+        Before it the steps of resumed units are counted, and the first steps of others wait for
+        evaluations at the start.
+        """
+        if self._measured_from is None:
+            self._measured_from = now, self._steps
+            return ""
+        since, before = self._measured_from
+        speed = (self._steps - before) / (now - since)
+        told = speed > 0 and self._steps >= _TOLD * self._total
+        left = f", {about_time((self._total - self._steps) / speed)} left" if told else ""
+        return f", {speed:.1f} steps/s{left}"
 
     def finished(self, unit: str) -> None:
         """Count a unit."""

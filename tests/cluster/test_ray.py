@@ -211,6 +211,31 @@ def test_no_cluster_at_an_address_is_one_sentence(tmp_path, monkeypatch):
         RayWorkers(tmp_path, address="10.0.0.1:6379")
 
 
+def test_ray_that_cannot_be_started_here_is_one_sentence(tmp_path, monkeypatch):
+    def init(**options):
+        raise RuntimeError("No port is free.")
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", init)
+    with pytest.raises(UsageError, match=r"could not be started on this host: No port is free\."):
+        RayWorkers(tmp_path)
+
+
+def test_notes_of_a_node_are_shown(trainer, tmp_path):
+    [unit] = singles(1)
+    folder = unit.folder(tmp_path)
+    trainer.train([unit])
+    for path in folder.path.rglob("*.safetensors"):
+        path.unlink()
+    (folder.path / "done.json").unlink()
+    known = json.loads((folder.path / "environment.json").read_text())
+    (folder.path / "environment.json").write_text(json.dumps(known | {"torch": "2.12.0"}))
+    (folder.path / "checkpoint-00000001.safetensors").write_bytes(b"")
+    progress = Watching()
+    trainer.train([unit], progress)
+    assert any("begun under other versions (torch 2.12.0 and" in note for note in progress.notes)
+
+
 def test_head_is_started_on_loopback_alone(tmp_path, monkeypatch):
     given, ended = {}, []
     monkeypatch.setattr(ray, "is_initialized", lambda: False)

@@ -46,9 +46,10 @@ def test_killed_jobs_are_replaced_and_change_no_byte(tmp_path, expect):
 
     def kill(trainer):
         # Each job once, as soon as its process trains.
+        job = trainer._jobs[0].job_id if trainer._jobs else ""
         for worker in live_workers(tmp_path):
-            if worker.group and len(killed) < 2 and trainer._jobs[0].job_id not in killed:
-                job = trainer._jobs[0].job_id
+            # One of the job before may not have noticed yet that it was killed.
+            if worker.group and worker.job == job and len(killed) < 2 and job not in killed:
                 for pid in (task_of(job), job, worker.pid):
                     with suppress(ProcessLookupError):
                         os.kill(int(pid), signal.SIGKILL)

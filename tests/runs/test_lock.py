@@ -235,17 +235,22 @@ def test_stopped_process_that_lost_its_unit_writes_nothing_more(tmp_path, no_flo
         one.write_log([{"step": 0}])
         with other.lock():
             other.write_log([{"step": 0}, {"step": 1}])
+            other.save_checkpoint(1, {})
             for write in (
                 lambda: one.write_log([]),
                 lambda: one.save_scores("examples", {}),
                 lambda: one.save_weights("last", 0, {}),
                 lambda: one.save_checkpoint(0, {}),
+                lambda: one.save_words({}, b"pieces"),
+                lambda: one.drop_checkpoints_after(0),
+                one.drop_checkpoints,
                 one.finish,
                 one.clear,
             ):
                 with pytest.raises(UnitLocked, match="taken over"):
                     write()
             assert len(other.log) == 2
+            assert other.load_checkpoint()[0] == 1
 
 
 def test_holder_is_named_with_host_job_and_process(tmp_path, monkeypatch):

@@ -289,6 +289,9 @@ def _variant(name: str, found: Sequence[Result]) -> Iterator[str]:
     more = f" and {len(commands) - 1} more{f' ({parts})' if parts else ''}" if commands[1:] else ""
     yield f"- **{name}**: `{commands[0]}`{more}"
     for claim in judge(found):
-        shown = claim.readings[1] if claim.readings else claim
-        if claim.setting and shown.evidence and shown.verdict != "undecided":
-            yield f"  - `{claim.id}` **{shown.verdict}**: {_found(shown.evidence)}."
+        for letter, shown in zip("ab", claim.readings or (claim,), strict=False):
+            # The evidence of the first reading is the claim's.
+            evidence = shown.evidence or (claim.evidence if letter == "a" else {})
+            if claim.setting and evidence and shown.verdict != "undecided":
+                by = f" by ({letter})" if claim.readings else ""
+                yield f"  - `{claim.id}` **{shown.verdict}**{by}: {_found(evidence)}."

@@ -9,8 +9,8 @@
     DIR/queue/<sweep>/locks/<group>         who trains it
     DIR/queue/workers/<worker>.json         what each worker does
 
-A sweep is named after its groups, so the same command finds the same one again. A group leaves
-``waiting`` when all its units are finished, or moves to ``failed``.
+A sweep is named after all its groups, finished ones too, so the same command finds the same one
+again. A group leaves ``waiting`` when all its units are finished, or moves to ``failed``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -29,8 +29,8 @@ from attnscope.errors import UsageError, WorkspaceError
 from attnscope.runs.atomic import ASIDE, make_folder, read_json, write_json
 from attnscope.runs.environment import differences
 from attnscope.runs.files import refuse_links
-from attnscope.runs.host import host
-from attnscope.runs.lock import locked
+from attnscope.runs.host import describe, host
+from attnscope.runs.lock import LEASE_SECONDS, holder_of, locked
 from attnscope.runs.spec import Settings, fingerprint, usage_errors
 
 
@@ -96,6 +96,7 @@ class Sweep:
         title: str,
         device: Literal["cpu", "cuda"],
         *,
+        finished: Collection[str] = (),
         mixed: bool = False,
         environment: Mapping[str, Any] | None = None,
     ) -> Sweep:
@@ -103,6 +104,8 @@ class Sweep:
 
         Parameters
         ----------
+        finished
+            Keys of groups that are finished already, and do not wait.
         mixed
             Whether workers of different versions or GPUs may take part.
         environment
@@ -120,7 +123,10 @@ class Sweep:
         elif not list(live_workers(workspace, sweep.path.name)):
             sweep._place("environment.json").unlink(missing_ok=True)
         for group in groups:
-            sweep.put(group)
+            if group.key in finished:
+                sweep.finish(group.key)
+            else:
+                sweep.put(group)
         return sweep
 
     def put(self, group: QueuedGroup) -> None:
@@ -165,6 +171,26 @@ class Sweep:
     def lock_of(self, key: str) -> Path:
         """Return the lock file of a group."""
         return self._place("locks", key)
+
+    def silent_holders(self) -> list[str]:
+        """Return a sentence per waiting group whose holder was not heard of for a lease.
+
+        It may be stopped, and where ``flock`` works nobody else can take the group before it ends.
+        One of this host that has ended holds nothing.
+        """
+        begun = {path.name for path in self._place("locks").glob("*")}
+        found = []
+        for key in sorted(begun & self.waiting()):
+            holder = holder_of(self.lock_of(key))
+            if holder is None or holder["idle"] <= LEASE_SECONDS:
+                continue
+            if not _is_dead(holder.get("host", ""), holder.get("pid", 0)):
+                found.append(
+                    f"The group {key} was taken by {describe(holder)}, which was not heard of for "
+                    "more than a minute; if that process is stopped, end it, and another worker "
+                    "goes on."
+                )
+        return found
 
     def finish(self, key: str) -> None:
         """Take a group whose units are all finished out of the queue."""
@@ -241,17 +267,17 @@ def live_workers(
             worker = WorkerFacts.model_validate(read_json(path, plain=True))
         except (OSError, WorkspaceError, ValidationError):
             continue
-        if not _is_dead(worker) and sweep in (None, worker.sweep):
+        if not _is_dead(worker.host, worker.pid) and sweep in (None, worker.sweep):
             yield worker
 
 
-def _is_dead(worker: WorkerFacts) -> bool:
-    """Whether a worker ran on this host and runs no longer."""
-    if worker.host != host():
+def _is_dead(name: str, pid: int) -> bool:
+    """Whether a process ran on the host of this name, which is this one, and runs no longer."""
+    if name != host() or pid < 1:
         return False
     try:
-        os.kill(worker.pid, 0)
-        state = Path(f"/proc/{worker.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except ProcessLookupError:
         return True
     except (OSError, OverflowError):  # Another user's process, or a system without /proc.

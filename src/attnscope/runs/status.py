@@ -46,8 +46,8 @@ class Status:
     seconds_left
         At the speed of the workers that train now; None if nothing is queued or nobody trains.
     notes
-        Sentences of workers, as about a corpus that a host lacks, and about files and folders that
-        cannot be read.
+        Sentences of workers, as about a corpus that a host lacks, about processes that hold a group
+        and are not heard of, and about files and folders that cannot be read.
     """
 
     done: int
@@ -87,13 +87,21 @@ def status(workspace: str | Path) -> Status:
             sizes = sweep.facts.groups
             for reasons in sweep.failures().values():
                 failed |= reasons
-            for key in sweep.waiting():
-                group = sweep.group(key)
-                queued |= {} if group is None else {unit.name: None for unit in group.units}
-                steps_left += sizes.get(key, (0, 0))[1]
+            notes += sweep.silent_holders()
+            keys = sweep.waiting()
         except (AttnscopeError, OSError) as error:
             if sweep.path.exists():  # It may end meanwhile.
                 notes.append(f"{error}")
+            continue
+        for key in keys:
+            try:
+                group = sweep.group(key)
+            except (AttnscopeError, OSError) as error:
+                if key in sweep.waiting():
+                    notes.append(f"{error}")
+                continue
+            queued |= {} if group is None else {unit.name: None for unit in group.units}
+            steps_left += sizes.get(key, (0, 0))[1]
     made = sum(worker.done for worker in workers if worker.group)
     rate = sum(worker.rate for worker in workers if worker.group)
     waiting = queued.keys() - done - {unit.unit for unit in running} - failed.keys()

@@ -169,7 +169,7 @@ class UnitFolder:
         path = self._target(_checkpoint_name(step))
         save_arrays(path, state, {"step": str(step)})
         for old in self._checkpoints()[_KEPT_CHECKPOINTS:]:
-            old.unlink()
+            self._target(old.name).unlink()
 
     def load_checkpoint(self) -> tuple[int, Arrays | None, list[str]]:
         """Return step and state of the newest sound checkpoint, and a sentence per damaged one."""
@@ -189,7 +189,7 @@ class UnitFolder:
                     raise DamagedFile(f"{path} is the checkpoint of step {step}.")
             except DamagedFile as error:
                 note(f"{error}")
-                path.unlink()
+                self._target(path.name).unlink()
             else:
                 yield step, state
 
@@ -197,12 +197,12 @@ class UnitFolder:
         """Remove the checkpoints of later steps."""
         for path in self._checkpoints():
             if path.name > _checkpoint_name(step):
-                path.unlink()
+                self._target(path.name).unlink()
 
     def drop_checkpoints(self) -> None:
         """Remove what only an unfinished unit needs."""
         for checkpoint in self._checkpoints():
-            checkpoint.unlink()
+            self._target(checkpoint.name).unlink()
 
     def _checkpoints(self) -> list[Path]:
         found = sorted(self.path.glob("checkpoint-*.safetensors"), reverse=True)
@@ -237,9 +237,9 @@ class UnitFolder:
 
     def save_words(self, words: dict[str, Any], pieces: bytes) -> None:
         """Keep the unit's vocabulary, and the model that cuts text into pieces, if it has one."""
-        write_json(self._own("words.json"), words)
+        write_json(self._target("words.json"), words)
         if pieces:
-            write_bytes(self._own("pieces.model"), pieces)
+            write_bytes(self._target("pieces.model"), pieces)
 
     def load_words(self) -> tuple[dict[str, Any], bytes] | None:
         """Return what `save_words` kept; None for a unit that was stored without words."""

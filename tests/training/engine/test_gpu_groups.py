@@ -5,6 +5,7 @@ Sources draw inputs and targets of several widths, which a GPU's backend pads fu
 
 from __future__ import annotations
 
+from threading import Barrier
 from typing import Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from attnscope.models.classifier import ClassifierSpec
 from attnscope.models.encoders import Recurrent
 from attnscope.models.seq2seq import Seq2SeqSpec
 from attnscope.runs.tensors import load_arrays
+from attnscope.runs.unit import UnitFolder
 from attnscope.scores.attention import Attention
 from attnscope.scores.lexical_probe import LexicalProbe
 from attnscope.training.bleu import Bleu
@@ -181,6 +183,18 @@ def assert_alike(tiny, tmp_path, graphs, case):
             assert sorted(one) == sorted(other)
             for name, array in one.items():
                 np.testing.assert_allclose(other[name], array, rtol=0, atol=1e-11)
+
+
+def test_a_gpu_waits_for_the_checkpoints_of_all_units_at_once(tiny, tmp_path, monkeypatch):
+    both, save = Barrier(len(SEEDS), timeout=20), UnitFolder.save_checkpoint
+
+    def save_with_the_others(*arguments):
+        both.wait()
+        save(*arguments)
+
+    monkeypatch.setattr(UnitFolder, "save_checkpoint", save_with_the_others)
+    units = [tiny(seed=seed, steps=2, evaluate_at=()) for seed in SEEDS]
+    assert train_group(units, tmp_path) == [None, None]
 
 
 def test_batches_are_never_cut_to_a_width():

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import threading
+import time
 from contextlib import ExitStack
 
 import pytest
@@ -16,7 +17,7 @@ from attnscope.runs.host import host
 from attnscope.runs.lock import locked
 from attnscope.runs.queue import Sweep, sweeps
 from attnscope.runs.status import status
-from attnscope.training.engine import queue_worker, queued
+from attnscope.training.engine import crew, queue_worker, queued
 from attnscope.training.engine.grouping import groups
 from attnscope.training.engine.queue_worker import Crowded, QueueWorker
 from attnscope.training.engine.queued import QueuedWorkers
@@ -315,6 +316,15 @@ def test_group_that_fits_no_gpu_ends_a_process_next_to_others_and_fails_alone(tr
     assert ended == [True]
 
 
+def test_processes_that_break_as_they_start_end_their_crew_in_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(crew, "_MOST_BROKEN", 2)
+    notes = []
+    made = crew.Crew(tmp_path, "cpu", 1, imports=["no_such_module"], note=notes.append)
+    with pytest.raises(AttnscopeError, match=r"^2 worker processes in a row ended with an error"):
+        list(iter(lambda: made.check(timeout=None), False))
+    assert notes == ["A worker process died (exit code 1); another starts."]
+
+
 def test_status_names_where_and_at_which_step_a_unit_runs(trainer, units, monkeypatch):
     trainer.worker = QueueWorker(trainer.workspace, "cpu")
     seen = []
@@ -344,6 +354,71 @@ def test_status_names_where_and_at_which_step_a_unit_runs(trainer, units, monkey
         (sum(unit.training.steps for unit in units) - 5 * len(found.running)) / 2.0
     )
     assert status(trainer.workspace).done == len(units)
+
+
+def test_damaged_group_hides_no_other_from_the_status(trainer, singles):
+    seen = []
+
+    def damage(sweep, *_):
+        keys = sorted(sweep.waiting())
+        for key in keys:
+            path = sweep.path / "waiting" / f"{key}.json"
+            sound = path.read_text()
+            path.write_text("{")
+            seen.append(status(trainer.workspace))
+            path.write_text(sound)
+        trainer.keep_workers = lambda *_: trainer.worker.take()
+
+    trainer.keep_workers = damage
+    trainer.train(singles)
+    assert [found.waiting for found in seen] == [2, 2, 2]
+
+
+def test_speed_of_a_worker_is_that_of_its_own_steps(trainer, tiny, monkeypatch):
+    facts = []
+    monkeypatch.setattr(trainer.worker._public, "write", lambda **each: facts.append(each))
+    monkeypatch.setattr(queue_worker, "_PUBLISH_SECONDS", 0.01)
+
+    def resume(units, workspace, report, note):
+        report(1_000_000)  # steps until the last checkpoint
+        for _ in range(3):
+            report(1)
+        time.sleep(0.2)
+        return [("failed", "enough")]
+
+    monkeypatch.setattr(queue_worker, "attempt", resume)
+    with pytest.raises(AttnscopeError, match="enough"):
+        trainer.train([tiny()])
+    last = [each for each in facts if each.get("done")][-1]
+    assert last["done"] == 1_000_003
+    assert 0 < last["rate"] < 3 / 0.1
+
+
+def test_holder_that_is_not_heard_of_is_named_to_those_who_wait(trainer, singles, monkeypatch):
+    monkeypatch.setattr(queued, "_LOOK_SECONDS", 0.0)
+    seen, progress = [], Counted()
+
+    def stop_one(sweep, *_):
+        if seen:
+            trainer.worker.take()
+            return
+        key = min(sweep.waiting())
+        path = sweep.lock_of(key)
+        for name, pid in (("node-7", 12), (host(), 2**22 + 1)):  # the second has ended
+            with locked(path, wait=False):
+                signature = {"host": name, "job": "", "pid": pid, "token": "x", "deaths": 0}
+                path.write_text(json.dumps(signature))
+                for age in (0, 61, 200):
+                    os.utime(path, (time.time() - age,) * 2)
+                    seen.append(status(trainer.workspace).notes)
+                queued._Waiting(trainer, sweep, {}, progress)._show_workers()
+            path.write_text("")
+
+    trainer.keep_workers = stop_one
+    trainer.train(singles)
+    assert [len(notes) for notes in seen] == [0, 1, 1, 0, 0, 0]
+    assert "was taken by process 12 on node-7, which was not heard of for more than" in seen[1][0]
+    assert progress.notes == list(seen[1])
 
 
 def test_status_of_a_run_here_is_read_from_locks_and_logs(tiny, tmp_path):
@@ -404,6 +479,25 @@ def test_sweep_of_one_name_has_one_folder(tmp_path, tiny):
     made = [Sweep.create(tmp_path, groups, "title", "cpu").path for _ in range(2)]
     assert made[0] == made[1]
     assert Sweep.create(tmp_path, groups[:1], "title", "cpu").path != made[0]
+
+
+def test_command_that_is_started_again_finds_its_queue(trainer, singles):
+    found = []
+
+    def train_one(sweep, *_):
+        found.append(sweep.path)
+        trainer.worker.take()
+        raise KeyboardInterrupt
+
+    for _ in range(2):
+        trainer.keep_workers = train_one
+        with pytest.raises(KeyboardInterrupt):
+            trainer.train(singles)
+    assert [sweep.path for sweep in sweeps(trainer.workspace)] == [found[0]]
+    assert status(trainer.workspace).waiting == 1
+    trainer.keep_workers = lambda *_: trainer.worker.take()
+    assert len(trainer.train(singles)) == 3
+    assert sweeps(trainer.workspace) == []
 
 
 def test_links_in_a_queue_are_not_followed(tmp_path, tiny):

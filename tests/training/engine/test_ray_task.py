@@ -7,6 +7,7 @@ import json
 import pytest
 
 from attnscope.errors import AttnscopeError
+from attnscope.runs.environment import environment
 from attnscope.training.engine import ray_task
 from attnscope.training.engine.ray_task import train_task, unfinished_files, write_parts
 from attnscope.training.engine.workers import train_units
@@ -78,6 +79,20 @@ def test_mailed_checkpoint_is_resumed_to_the_same_bytes(
     assert messages[-1]["steps"] == 40
     [here] = train_units([unit], tmp_path / "here")
     assert numbers(tmp_path / "sent" / name) == numbers(here.folder.path)
+
+
+def test_unit_that_starts_over_on_a_node_because_versions_changed_says_so(
+    tiny, order, tmp_path, monkeypatch
+):
+    unit = tiny()
+    folder = unit.folder(tmp_path)
+    folder.begin(unit.config(), environment("cpu") | {"torch": "2.12.0"})
+    parts = list(ray_task.bundles(ray_task.parts(folder.path, unfinished_files)))
+    monkeypatch.setattr(ray_task, "_receive", receive_all)
+    messages = list(train_task(order([unit]), parts))
+    [note] = [message["sentence"] for message in messages if message["kind"] == "note"]
+    assert f"{folder.name} was begun under other versions (torch 2.12.0 and" in note
+    assert messages[-1]["outcomes"] == [("finished", folder.name)]
 
 
 def receive_all(messages, folder):

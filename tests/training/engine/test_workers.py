@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from attnscope.errors import AttnscopeError
+from attnscope.training.engine import workers
 from attnscope.training.engine.workers import Workers, train_units
 from attnscope.training.loop import train_unit
 from attnscope.training.objective import Likelihood
@@ -215,6 +216,15 @@ def test_units_that_find_no_memory_are_tried_in_half_as_many_processes(tiny, tmp
     assert all(unit.folder.finished()[0] for unit in trained)
     assert [note.partition("again, ")[2][:1] for note in progress.notes] == ["2", "1"]
     assert len(progress.done) == 4
+
+
+def test_memory_of_a_gpu_is_given_back_before_the_next_group(tiny, tmp_path, monkeypatch):
+    done = []
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: done.append("given back"))
+    monkeypatch.setattr(workers, "train_unit", lambda unit, *_, **__: done.append(unit.seed))
+    train_units([tiny(seed=seed) for seed in range(2)], tmp_path)
+    assert done == [0, "given back", 1, "given back"]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -69,8 +69,8 @@ _PAIRS = 3
 class Config(TaskConfig, EscanConfig):
     """Settings of figure 5; tasks and seeds other than eSCAN's are those of figure 2."""
 
-    task_seeds: int = Field(5, ge=1)
-    """Networks of each task other than eSCAN, as in figure 2."""
+    task_seeds: int = Field(5, ge=0)
+    """Networks of each task other than eSCAN, as in figure 2; 0 leaves them out."""
     cell_seeds: int = Field(10, ge=0)
     """Networks of each other cell, as in figure 2; 0 leaves them out."""
     corpus: str = TranslationConfig.model_fields["corpus"].default
@@ -118,6 +118,7 @@ HEADLINE = ("word_accuracy", "attention_similarity", "variance_drop", "share_sim
 def groups(config: Config) -> list[Group]:
     """Return all networks that do not translate: on eSCAN, on the simpler tasks, other kinds."""
     simple: list[Source] = [config.one_to_one, config.reversed, config.sorting]
+    simple = simple if config.task_seeds else []
     tasks = [Group(task, model, config.task_seeds) for task in simple for model in MODELS]
     kinds = [KINDS[name] for name in ESCAN_KINDS if config.cell_seeds]
     return [

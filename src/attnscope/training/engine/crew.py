@@ -7,12 +7,14 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Literal
 
+from attnscope.errors import AttnscopeError
 from attnscope.training.engine.queue_worker import Crowded, QueueWorker
 from attnscope.training.engine.workers import (
     PRELOADED,
@@ -23,13 +25,16 @@ from attnscope.training.engine.workers import (
 from attnscope.training.loop import Note
 
 _CROWDED = 75  # exit code of a process whose group did not fit next to others'
+# Processes in a row that may end with an error in so many seconds; then others would too.
+_MOST_BROKEN, _SOON = 5, 60.0
 
 
 class Crew:
     """Supervised worker processes.
 
     A process that is killed, for lack of memory for example, is replaced; one whose group did not
-    fit into the GPU's memory is not, unless it was the last one.
+    fit into the GPU's memory is not, unless it was the last one. Where processes end with an error
+    as they start, one after another, this one raises it.
 
     Parameters
     ----------
@@ -57,6 +62,8 @@ class Crew:
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(PRELOADED)
         self._processes: list[Any] = []
+        self._started: dict[Any, float] = {}
+        self._broken = 0
         for _ in range(jobs):
             self._start()
 
@@ -68,6 +75,7 @@ class Crew:
             )
             process.start()
             self._processes.append(process)
+        self._started[process] = time.monotonic()
 
     def check(self, timeout: float | None = 0.0) -> bool:
         """Replace processes that died; return whether any is left.
@@ -81,6 +89,7 @@ class Crew:
         ended = [process for process in self._processes if process.exitcode is not None]
         self._processes = [p for p in self._processes if p.exitcode is None]
         for process in ended:
+            soon = time.monotonic() - self._started.pop(process) < _SOON
             if process.exitcode == _CROWDED:
                 self._jobs = max(1, self._jobs - 1)
                 self._note(
@@ -90,9 +99,20 @@ class Crew:
                 if not self._processes:
                     self._start()
             elif process.exitcode != 0:
+                self._demand_sound(process.exitcode, soon)
                 self._note(f"A worker process died (exit code {process.exitcode}); another starts.")
                 self._start()
         return bool(self._processes)
+
+    def _demand_sound(self, code: int, soon: bool) -> None:
+        """Raise if processes end with an error, one after another, soon after their start."""
+        # A negative code is a signal: it was killed.
+        self._broken = self._broken + 1 if code > 0 and soon else 0
+        if self._broken >= _MOST_BROKEN:
+            raise AttnscopeError(
+                f"{self._broken} worker processes in a row ended with an error as they started "
+                f"(exit code {code}); what they wrote is above."
+            )
 
     def close(self) -> None:
         """End the processes; their groups are free for others."""

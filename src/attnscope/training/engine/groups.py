@@ -315,8 +315,11 @@ class _Group:
     def _checkpoint(self, step: int) -> None:
         self.stacked.write_back(self.models)
         state = optimizer_arrays(self.optimizer)
-        for number, member in self._running():
-            member.checkpoint(step, _state_of(state, number))
+
+        def save(number: int) -> None:
+            self.members[number].checkpoint(step, _state_of(state, number))
+
+        self.backend.for_each(save, [number for number, _ in self._running()])
 
 
 def _finish(member: _Member) -> None:

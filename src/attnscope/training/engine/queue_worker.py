@@ -146,7 +146,11 @@ class QueueWorker:
         try:
             return sweep.group(key)
         except AttnscopeError as error:
-            self._refuse(f"{sweep.path.name}/{key}", f"{host()} leaves a group to others: {error}")
+            self._refuse(
+                f"{sweep.path.name}/{key}",
+                f"{host()} leaves a group to others: {error} The command that queued it writes it "
+                "anew when it is run again.",
+            )
             return None
 
     def _train(self, sweep: Sweep, key: str, group: QueuedGroup, held: Held) -> bool:
@@ -214,7 +218,7 @@ class QueueWorker:
         self, sweep: Sweep, key: str, group: QueuedGroup, held: Held
     ) -> Iterator[Callable[[int], None]]:
         """Publish the steps that are reported, and that this worker lives."""
-        started, ended, steps = time.monotonic(), threading.Event(), [0]
+        started, ended, steps, made_here = time.monotonic(), threading.Event(), [0], [0]
 
         def publish() -> None:
             seconds = max(time.monotonic() - started, 1e-3)
@@ -228,7 +232,7 @@ class QueueWorker:
                 units=len(group.units),
                 done=steps[0],
                 steps=group.steps,
-                rate=round(steps[0] / seconds, 3),
+                rate=round(made_here[0] / seconds, 3),
                 notes=self._notes,
             )
 
@@ -238,6 +242,8 @@ class QueueWorker:
 
         def report(made: int) -> None:
             steps[0] += made
+            # More than one step of each unit at once were made by an earlier holder.
+            made_here[0] += made if made <= len(group.units) else 0
 
         publish()
         thread = threading.Thread(target=beat, name="attnscope-worker", daemon=True)

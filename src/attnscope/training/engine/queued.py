@@ -8,7 +8,7 @@ workers go on.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from attnscope.training.progress import Progress
 from attnscope.training.unit import Unit
 
 _POLL_SECONDS = 0.2
+_LOOK_SECONDS = 10.0  # between two looks at the locks of groups that were begun
 # A shared file system may show a worker's last files that much later than its removal of the group.
 _VISIBLE_SECONDS = 60.0
 
@@ -78,13 +79,16 @@ class QueuedWorkers(Trainer):
         environment = None if self.mixed else shared_environment(groups, self.workspace)
         if not left:
             return []
-        queued = {group.key: group for group in (_queued(g, self.workspace) for g in left)}
+        waiting = {id(group) for group in left}
+        every = [(_queued(group, self.workspace), id(group) in waiting) for group in groups]
+        queued = {group.key: group for group, waits in every if waits}
         device = left[0][0].device
         sweep = Sweep.create(
             self.workspace,
-            list(queued.values()),
+            [group for group, _ in every],
             title,
             device,
+            finished=[group.key for group, waits in every if not waits],
             mixed=self.mixed,
             environment=environment,
         )
@@ -162,6 +166,7 @@ class _Waiting:
         self.failures: list[str] = []
         self.steps_of_done = self.shown = 0
         self.missing: dict[str, float] = {}
+        self.looked = time.monotonic()
         self.told: set[str] = set()
 
     def wait(self, device: str) -> list[str]:
@@ -209,13 +214,20 @@ class _Waiting:
         for worker in live_workers(self.trainer.workspace):
             if worker.sweep == self.sweep.path.name and worker.group in self.left:
                 steps += worker.done
-            for sentence in worker.notes:
-                if sentence not in self.told:
-                    self.told.add(sentence)
-                    self.progress.note(sentence)
+            self._tell(worker.notes)
+        if time.monotonic() - self.looked >= _LOOK_SECONDS:
+            self._tell(self.sweep.silent_holders())
+            self.looked = time.monotonic()
         if steps > self.shown:
             self.progress.advance(steps - self.shown)
             self.shown = steps
+
+    def _tell(self, sentences: Iterable[str]) -> None:
+        """Note each sentence once."""
+        for sentence in sentences:
+            if sentence not in self.told:
+                self.told.add(sentence)
+                self.progress.note(sentence)
 
 
 def require(extra: str, module: str) -> Any:

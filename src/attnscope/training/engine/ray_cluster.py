@@ -169,6 +169,10 @@ def _connect(ray: Any, address: str | None, jobs: int) -> bool:
         ray.init(num_cpus=jobs, include_dashboard=False, _node_ip_address="127.0.0.1", **options)
     except (ConnectionError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())
+        if address is None:
+            raise UsageError(
+                f"--on ray: Ray could not be started on this host: {reason}"
+            ) from error
         raise UsageError(f"--on ray: no cluster was found at {address}: {reason}") from error
     if not str(ray.util.get_node_ip_address()).startswith("127."):
         ray.shutdown()
@@ -279,6 +283,8 @@ class _Sweep:
             self.trainer.demand_environment(message["environment"], message["process"]["host"])
         elif kind == "parts":
             write_parts(flight.spool, message)
+        elif kind == "note":
+            self.progress.note(message["sentence"])
         if kind == "mailed":
             self._store_checkpoint(flight, message["files"])
             order.deaths = 0

@@ -98,7 +98,10 @@ class _Task:
                     continue
                 if isinstance(item, list):  # outcomes
                     break
-                yield from self._mail(item)
+                if isinstance(item, str):
+                    yield {"kind": "note", "sentence": item}
+                else:
+                    yield from self._mail(item)
         finally:  # also where nobody asks for the next message
             self.ended = True
             thread.join()
@@ -124,7 +127,7 @@ class _Task:
                 units,
                 self.scratch,
                 self._report,
-                lambda sentence: None,
+                self.outbox.put,
                 checkpoint_seconds=self.mail_after,
             )
         except _Ended:

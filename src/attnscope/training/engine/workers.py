@@ -81,6 +81,7 @@ class Workers(Trainer):
             outcomes = attempt(
                 group, self.workspace, progress.advance, progress.note, True, progress.evaluated
             )
+            give_back_memory()
             _count_finished(outcomes, progress)
             failures += [message for status, message in outcomes if status != "finished"]
         return failures
@@ -118,7 +119,9 @@ class Workers(Trainer):
     def _in_turn(self, work: list[list[Unit]], _: int, progress: Progress) -> Iterator[Ended]:
         for group in work:
             counts = progress.advance, progress.note, False, progress.evaluated
-            yield group, attempt(group, self.workspace, *counts)
+            outcomes = attempt(group, self.workspace, *counts)
+            give_back_memory()
+            yield group, outcomes
 
     def _in_parallel(
         self, work: list[list[Unit]], jobs: int, progress: Progress
@@ -313,7 +316,7 @@ def _work(todo: Any, results: Any, workspace: Path) -> None:
 
 
 def give_back_memory() -> None:
-    """Return a GPU's unused memory, which PyTorch keeps otherwise, to other processes."""
+    """Return a GPU's unused memory, which PyTorch keeps otherwise, to the next group and others."""
     if torch.cuda.is_initialized():
         gc.collect()  # Graphs, and the tensors they hold, are in reference cycles.
         torch.cuda.empty_cache()
