@@ -292,6 +292,25 @@ class Deaf(nn.Module):
         return 0 * context[:, :2] + torch.tensor([1.0, 0.0])
 
 
+class Sunk(Deaf):
+    """Attends to all words alike, and most of all to none of them."""
+
+    def forward(self, ids):
+        states = self.embedding(ids)
+        logits = (0 * states[..., 0]).masked_fill(ids == 0, -1e9)
+        sink = torch.full((len(ids), 1), 3.0)
+        weights = torch.cat([logits, sink], -1).softmax(-1)[:, :-1]
+        return (weights.unsqueeze(1) @ states).squeeze(1)[:, :2]
+
+
+def test_what_a_sink_takes_is_no_part_of_the_entropy(planted, tmp_path):
+    model = adapt(Sunk(), tokenizer=lambda text: [int(word) for word in text.split()])
+    assert model.places[0].sinks == 1
+    done = audit(model, planted, out=tmp_path, only=["uniform"])
+    (entropy,) = done.result.select("entropy")
+    assert entropy.value == pytest.approx(1.0)
+
+
 def test_a_model_that_hears_nothing_agrees_with_nothing_and_nothing_is_found(planted, tmp_path):
     model = adapt(Deaf(), tokenizer=lambda text: [int(word) for word in text.split()])
     done = audit(model, planted, out=tmp_path, only=["finds", "agrees"])
