@@ -61,7 +61,7 @@ def audit(
             budget=budget,
             checkpoints=checkpoints,
             against=against or (),
-            only=[name for name in only.split(",") if name],
+            only=[name.strip() for name in only.split(",") if name.strip()],
             seed=seed,
             device=device,
             out=out,

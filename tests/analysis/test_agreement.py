@@ -15,6 +15,7 @@ from scipy import stats
 from attnscope.analysis.agreement import (
     argmax_at,
     attention_entropy,
+    chance_agreement,
     expected_random_agreement,
     top_share_agreement,
 )
@@ -154,3 +155,27 @@ def test_argmax_at_counts_only_positions_with_a_gold_word():
     # The third peaks at padding: its first real position wins, and that is not the gold one.
     assert value[0, :3].tolist() == [1.0, 0.0, 0.0]
     assert value[0, 3].isnan()
+
+
+@given(
+    st.lists(st.integers(0, 3), min_size=1, max_size=25),
+    st.sampled_from([0.05, 0.1, 0.5]),
+    st.integers(0, 3),
+)
+def test_chance_is_the_mean_agreement_of_all_positions_also_with_ties(values, share, padding):
+    size = len(values)
+    v = torch.tensor([[[*map(float, values), *[9.0] * padding]]])
+    mask = torch.arange(size + padding)[None] < size
+    each = [
+        top_share_agreement(torch.eye(size + padding)[None, None, place], v, mask, share)
+        for place in range(size)
+    ]
+    found = chance_agreement(torch.zeros_like(v), v, mask, share)
+    assert float(found) == pytest.approx(float(torch.stack(each).mean()))
+
+
+def test_chance_without_ties_is_that_of_a_shuffled_score():
+    v = torch.rand(2, 3, 30, generator=torch.Generator().manual_seed(0))
+    mask = torch.arange(30) < torch.tensor([[30], [21]])
+    expected = expected_random_agreement(mask)[:, None].expand(2, 3)
+    torch.testing.assert_close(chance_agreement(v, v, mask), expected)

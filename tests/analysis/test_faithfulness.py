@@ -81,7 +81,7 @@ def test_an_example_never_loses_its_last_word():
 
 def test_a_language_models_words_are_replaced_where_they_stand():
     batch = collate([Example(0, [1, 2, 3], [1, 2, 3], [2, 3, 4])])
-    left = without(batch, torch.tensor([[False, True, False]]), filler=8)
+    left = without(batch, torch.tensor([[False, True, False]]), fill=8)
     assert left.inputs.tolist() == left.decoder_inputs.tolist() == [[1, 8, 3]]
     assert left.targets.equal(batch.targets)
 

@@ -11,14 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
-from attnscope.audits import running
+from attnscope.audits import prepare, running
 from attnscope.audits.claims import CLAIMS, QUESTIONS
 from attnscope.audits.prepare import subject_of
 from attnscope.audits.running import audit
 from attnscope.audits.stored import export
 from attnscope.audits.texts import Texts, read_texts
 from attnscope.claims.decide import Verdict
+from attnscope.data.folder import CorpusError
 from attnscope.errors import MissingCapability, UsageError
 from attnscope.models.adapter import adapt
 from attnscope.runs.atomic import read_json
@@ -257,6 +259,69 @@ def test_a_budget_takes_fewer_examples_and_says_so(keyword, planted, tmp_path):
     assert any("The budget allows 30 of 60 examples." in notice for notice in done.notices)
 
 
+def test_a_stopped_audit_goes_on_with_as_many_examples_as_its_budget_allowed(
+    keyword, planted, tmp_path, monkeypatch
+):
+    settings = {"budget": "9s", "out": tmp_path, "only": ["uniform"]}
+    for count in (40, 35):  # what is timed is never quite the same
+        monkeypatch.setattr(prepare, "_affordable", lambda *_, count=count: count)
+        done = audit(keyword, planted, **settings)
+        assert done.result.config["examples"] == 40
+    assert audit(keyword, planted, **settings | {"budget": "1m"}).folder != done.folder
+
+
+def test_notices_are_stored_with_the_result(keyword, planted, tmp_path):
+    done = audit(keyword, planted, budget="0s", out=tmp_path, only=["uniform"])
+    stored = read_json(done.folder / "result.json")["config"]["notices"]
+    assert tuple(stored) == done.notices
+    assert "The budget allows 30 of 60 examples." in stored
+
+
+class Deaf(nn.Module):
+    """Attends to its words, and says the same whatever it reads."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.embedding = nn.Embedding(60, 8)
+
+    def forward(self, ids):
+        states = self.embedding(ids)
+        logits = states[..., 0].masked_fill(ids == 0, -1e9)
+        context = (logits.softmax(-1).unsqueeze(1) @ states).squeeze(1)
+        return 0 * context[:, :2] + torch.tensor([1.0, 0.0])
+
+
+class Sunk(Deaf):
+    """Attends to all words alike, and most of all to none of them."""
+
+    def forward(self, ids):
+        states = self.embedding(ids)
+        logits = (0 * states[..., 0]).masked_fill(ids == 0, -1e9)
+        sink = torch.full((len(ids), 1), 3.0)
+        weights = torch.cat([logits, sink], -1).softmax(-1)[:, :-1]
+        return (weights.unsqueeze(1) @ states).squeeze(1)[:, :2]
+
+
+def test_what_a_sink_takes_is_no_part_of_the_entropy(planted, tmp_path):
+    model = adapt(Sunk(), tokenizer=lambda text: [int(word) for word in text.split()])
+    assert model.places[0].sinks == 1
+    done = audit(model, planted, out=tmp_path, only=["uniform"])
+    (entropy,) = done.result.select("entropy")
+    assert entropy.value == pytest.approx(1.0)
+
+
+def test_a_model_that_hears_nothing_agrees_with_nothing_and_nothing_is_found(planted, tmp_path):
+    model = adapt(Deaf(), tokenizer=lambda text: [int(word) for word in text.split()])
+    done = audit(model, planted, out=tmp_path, only=["finds", "agrees"])
+    for row in done.result.select("agreement_above_chance"):
+        if row.axes["score"] not in ("value_norm",):  # the others are the same at all words
+            assert row.value == 0, row
+    assert all(row.value is None for row in done.result.select("found_share"))
+    assert {each.verdict for each in done.verdicts.values()} == {Verdict.UNDECIDED}
+    assert any("Leave-one-out finds no more than chance" in notice for notice in done.notices)
+
+
 def test_scores_that_are_read_together_are_those_read_apart_in_fewer_passes(
     reverse, parallel, monkeypatch
 ):
@@ -288,11 +353,48 @@ def test_a_model_at_chance_is_noticed(keyword, labelled, tmp_path):
     [
         ({"only": ["depends"]}, "There is no question 'depends'"),
         ({"budget": "soon"}, "budget='soon'"),
+        ({"examples": 0}, "examples=0: an audit needs texts"),
+        ({"examples": -3}, "examples=-3: an audit needs texts"),
+        ({"device": "gpu"}, "No device 'gpu'; valid: auto, cpu, cuda"),
     ],
 )
 def test_a_wrong_setting_is_one_sentence(keyword, planted, tmp_path, settings, sentence):
     with pytest.raises(UsageError, match=sentence):
         audit(keyword, planted, out=tmp_path, **settings)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is one")
+def test_a_gpu_that_is_not_there_is_one_sentence(keyword, planted, tmp_path):
+    with pytest.raises(UsageError, match="No CUDA device was found"):
+        audit(keyword, planted, out=tmp_path, device="cuda")
+
+
+def test_an_answer_that_was_not_asked_for_is_not_given(keyword, planted, tmp_path):
+    done = audit(keyword, planted, out=tmp_path, only=["uniform"])
+    assert done.sentence == "Undecided: the answer takes both questions, idle and finds."
+    done = audit(keyword, planted, out=tmp_path, only=["finds"])
+    assert done.sentence.startswith("Undecided: the answer takes both questions")
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "sentence"),
+    [
+        ("some.tsv", "a b\tc d\ne f", "none for 'e f'"),
+        ("some.tsv", "a b\t1\ne f", "none for 'e f'"),
+        ("some.jsonl", '{"text": "a", "label": 1}\n{"text": "b"}', "none for 'b'"),
+        ("some.jsonl", "[1, 2]", "line 1: this is not a JSON object"),
+    ],
+)
+def test_a_row_that_lacks_something_is_one_sentence(tmp_path, name, lines, sentence):
+    (tmp_path / name).write_text(lines)
+    with pytest.raises(CorpusError, match=sentence):
+        read_texts(tmp_path / name)
+
+
+def test_a_split_of_what_has_none_is_refused(tmp_path):
+    (tmp_path / "some.tsv").write_text("a b\t1\n")
+    with pytest.raises(UsageError, match="has no splits, and 'test' was asked for"):
+        read_texts(tmp_path / "some.tsv", "test")
 
 
 def test_texts_without_labels_are_refused_by_a_classifier(keyword, tmp_path):

@@ -36,6 +36,36 @@ def test_a_training_run_is_recorded_and_its_weights_are_kept(graded, labelled, t
     module.load_state_dict(kept)
 
 
+def test_steps_of_another_run_in_the_same_folder_are_not_mixed_in(keyword, labelled, tmp_path):
+    texts, labels = labelled
+    for steps in ((1, 2, 5, 10), (1, 2)):
+        recorder = Recorder(keyword, texts[:4], labels[:4], out=tmp_path)
+        for step in steps:
+            recorder.step(step)
+    assert {curve.x for curve in recorder.curves()} == {(1, 2)}
+
+
+class Bounded:
+    """Puts a boundary before and after the words."""
+
+    all_special_ids = (3, 4)
+
+    def __call__(self, text=None, **_):
+        ids = [3, *map(int, text.split()), 4]
+        return {"input_ids": ids}
+
+    def convert_ids_to_tokens(self, ids):
+        return [f"▁{each}" for each in ids]
+
+
+def test_the_entropy_of_uniform_attention_is_1_also_next_to_boundaries(uniform, labelled, tmp_path):
+    texts, labels = labelled
+    recorder = Recorder(uniform.module, texts[:4], labels[:4], tokenizer=Bounded(), out=tmp_path)
+    recorder.step(1)
+    (entropy,) = (curve for curve in recorder.curves() if curve.name == "entropy")
+    assert entropy.y[0] == pytest.approx(1.0)
+
+
 def test_the_recorder_is_a_callback_of_a_trainer(graded, labelled, tmp_path):
     transformers = pytest.importorskip("transformers")
     texts, labels = labelled

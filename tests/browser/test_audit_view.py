@@ -12,6 +12,8 @@ from attnscope.runs.tensors import save_arrays
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
+NOTICE = f"3 texts were left out: more than 64 pieces {HOSTILE}."
+
 
 def row(name, value, **axes):
     ends = {"low": value - 0.05, "high": value + 0.05}
@@ -48,13 +50,13 @@ def audited(tmp_path_factory):
     Result(
         recipe="audit",
         scale="full",
-        config={**config, "questions": ["uniform", "idle", "finds"]},
+        config={**config, "questions": ["uniform", "idle", "finds"], "notices": [NOTICE]},
         environment={"device": "cpu"},
         seconds=1.0,
         measurements=tuple(rows),
         pictures=(heads, learned),
     ).write(folder)
-    words = {"7": {"inputs": ["a", HOSTILE, "film"], "outputs": ["1"]}}
+    words = {"7": {"inputs": ["a", HOSTILE, "film"], "outputs": ["1"], "words": [0, 1, 1]}}
     write_json(folder / "scores" / "examples.json", words)
     for name, values in {"attention": [[0.2, 0.5, 0.3]], "saliency": [[-1.0, 2.0, 0.5]]}.items():
         arrays = {"7": np.array(values, dtype=np.float32)}
@@ -75,6 +77,20 @@ def test_an_audit_is_a_view_with_its_verdict_questions_maps_and_texts(audited, o
     assert "Step 50" in view.inner_text()
     assert not watched.said
     assert not watched.asked
+
+
+def test_what_a_reader_should_know_of_an_audit_is_on_its_page(audited, opened):
+    view = opened().open(audited, "audit").locator("#audit")
+    assert "3 texts were left out: more than 64 pieces" in view.inner_text()
+    assert "Text 7, output 1" in view.inner_text()
+    assert re.search(
+        r"step\s+agreement with last, attention\s+10\s+0\.1\s+50\s+1", view.inner_text()
+    )
+
+
+def test_pieces_of_a_word_stand_together(audited, opened):
+    view = opened().open(audited, "audit").locator("#audit")
+    assert f"a {HOSTILE}film" in view.locator(".coloured p").first.inner_text()
 
 
 def test_a_report_of_audits_alone_opens_with_them(audited, opened):

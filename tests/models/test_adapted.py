@@ -12,6 +12,7 @@ from attnscope.errors import MissingCapability, UsageError
 from attnscope.models.adapter import adapt
 from attnscope.models.contract import check_model
 from attnscope.models.intervention import Given, Permuted, Uniform
+from attnscope.scores.attention import Attention
 from attnscope.scores.saliency import Saliency
 from attnscope.scores.score import read_score
 from cases import for_each
@@ -391,6 +392,63 @@ def test_labels_out_of_range_are_refused_in_one_sentence():
     model = adapt(Additive(), tokenizer=lambda text: [1, 2, 3], example=LABELLED)
     with pytest.raises(UsageError, match="Label 2 is out of range: the model has 2 labels"):
         model.batch(["a text"], [2])
+
+
+def test_a_single_output_is_no_choice_between_labels():
+    class One(Additive):
+        def forward(self, ids):
+            return super().forward(ids)[:, :1]
+
+    model = adapt(One(), tokenizer=lambda text: [1] * len(text), example=LABELLED)
+    with pytest.raises(MissingCapability, match="a single output and no labels"):
+        model.batch(["abc"], [0])
+
+
+class Continuing(nn.Module):
+    """Says a word at every position, from what it sees before it or on both sides."""
+
+    def __init__(self, causal):
+        super().__init__()
+        torch.manual_seed(4)
+        self.causal, self.embedding = causal, nn.Embedding(TYPES, WIDTH)
+        self.output = nn.Linear(WIDTH, TYPES)
+
+    def forward(self, ids):
+        states = self.embedding(ids)[:, None]
+        context = nn.functional.scaled_dot_product_attention(
+            states, states, states, is_causal=self.causal
+        )
+        return self.output(context[:, 0])
+
+
+def test_a_model_that_sees_the_words_it_would_predict_writes_no_text():
+    letters = [ord(letter) - 96 for letter in "abcdefg"]
+    for causal in (True, False):
+        model = adapt(Continuing(causal), tokenizer=lambda text: letters[: len(text)])
+        assert model.sees_ahead != causal
+    with pytest.raises(MissingCapability, match="Continuing reads the words"):
+        model.batch(["abc", "ab"])
+    adapt(Continuing(True), tokenizer=lambda text: letters[: len(text)]).batch(["abc", "ab"])
+
+
+class Reading(Continuing):
+    """A classifier that reads from left to right and speaks at the last word."""
+
+    def forward(self, ids):
+        last = (ids > 0).sum(1) - 1
+        return super().forward(ids)[torch.arange(len(ids)), last, :2]
+
+
+def test_a_causal_classifier_attends_to_its_inputs_from_the_last_word():
+    model = adapt(Reading(True), tokenizer=lambda text: [ord(each) - 96 for each in text])
+    (place,) = model.places
+    assert (place.name, place.keys, place.reads) == ("decoder.1.self", "source", "last")
+    assert model.places.aliases["last"] == place.name
+    batch = model.batch(["abcd", "bca"], [0, 1])
+    weights = model.trace(batch).sites["last"].weights
+    score = read_score(Attention(site="last"), model, batch)
+    torch.testing.assert_close(score.values[0, 0], weights[0, 0, 3])
+    torch.testing.assert_close(score.values[1, 0, :3], weights[1, 0, 2, :3])
 
 
 def test_a_stochastic_pass_that_cannot_be_reproduced_is_refused():

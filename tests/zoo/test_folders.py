@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from attnscope.audits import replaceable
+from attnscope.audits.checkpoints import with_weights
 from attnscope.audits.running import audit
 from attnscope.audits.texts import Texts
 from attnscope.data.grammar import sentiment_corpus, translation_corpus
@@ -188,6 +192,13 @@ def test_a_model_without_a_head_is_refused(tmp_path):
         adapt(tmp_path)
 
 
+def test_a_model_that_does_not_run_is_one_sentence(tmp_path):
+    config = transformers.GPT2Config(vocab_size=30, n_embd=16, n_layer=1, n_head=2)
+    transformers.GPT2ForSequenceClassification(config).save_pretrained(tmp_path)
+    with pytest.raises(UsageError, match=r"does not run on an example: .*padding token"):
+        adapt(tmp_path)
+
+
 def test_code_that_comes_with_a_model_is_never_run_unasked(bert_folder, tmp_path):
     config = json.loads((bert_folder / "config.json").read_text())
     config |= {"auto_map": {"AutoModel": "evil.Evil"}, "architectures": ["Evil"]}
@@ -195,6 +206,102 @@ def test_code_that_comes_with_a_model_is_never_run_unasked(bert_folder, tmp_path
     (tmp_path / "evil.py").write_text("raise SystemExit('this code ran')\n")
     with pytest.raises(UsageError, match="comes with code of its own"):
         adapt(tmp_path)
+
+
+CODE = """
+from pathlib import Path
+from transformers import BertConfig, BertForSequenceClassification
+
+Path(__file__).with_name("ran").touch()
+
+
+class MineConfig(BertConfig):
+    model_type = "mine"
+
+
+class Mine(BertForSequenceClassification):
+    config_class = MineConfig
+"""
+
+
+@pytest.mark.parametrize("kind", ["mine", "bert"])
+def test_code_that_comes_with_a_model_is_run_where_it_is_trusted(bert_folder, tmp_path, kind):
+    folder = tmp_path / f"own_{kind}"
+    shutil.copytree(bert_folder, folder)
+    (folder / "code.py").write_text(CODE)
+    own = {"AutoConfig": "code.MineConfig", "AutoModelForSequenceClassification": "code.Mine"}
+    changed = {"model_type": kind, "architectures": ["Mine"], "auto_map": own}
+    told = json.loads((folder / "config.json").read_text()) | changed
+    (folder / "config.json").write_text(json.dumps(told))
+    with pytest.raises(UsageError, match="code of its own: read it, then pass trust_remote_code"):
+        adapt(folder)
+    assert "Mine" in type(adapt(folder, trust_remote_code=True).module).__name__
+
+
+class Harm:
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_pickled_objects_are_not_loaded_and_said_in_one_sentence(bert_folder, tmp_path):
+    folder = tmp_path / "pickled"
+    shutil.copytree(bert_folder, folder)
+    weights = adapt(bert_folder).module.state_dict()
+    (folder / "model.safetensors").unlink()
+    torch.save(weights, folder / "pytorch_model.bin")
+    assert adapt(folder).places.names == adapt(bert_folder).places.names
+    torch.save({**weights, "harm": Harm(tmp_path / "harmed")}, folder / "pytorch_model.bin")
+    with pytest.raises(UsageError, match="pickled objects besides weights: not loaded"):
+        adapt(folder)
+    with pytest.raises(UsageError, match="pickled objects besides weights: not loaded"):
+        with_weights(adapt(bert_folder), folder)
+    assert not (tmp_path / "harmed").exists()
+
+
+def test_damaged_files_of_a_folder_are_one_sentence(bert_folder, tmp_path):
+    for name, content, sentence in (
+        ("model.safetensors", b"{", "has no weights that fit"),
+        ("tokenizer.json", b"{", r"The tokeniser of .* cannot be read"),
+    ):
+        folder = tmp_path / name
+        shutil.copytree(bert_folder, folder)
+        (folder / name).write_bytes(content)
+        with pytest.raises(UsageError, match=sentence):
+            adapt(folder)
+    with pytest.raises(UsageError, match="has weights that cannot be read"):
+        with_weights(adapt(bert_folder), tmp_path / "model.safetensors")
+
+
+def test_weights_that_a_folder_lacks_are_not_drawn_at_random(bert_folder, tmp_path):
+    shutil.copytree(bert_folder, tmp_path / "bare")
+    weights = load_file(bert_folder / "model.safetensors")
+    kept = {name: value for name, value in weights.items() if "classifier" not in name}
+    save_file(kept, tmp_path / "bare" / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UsageError, match="lacks weights of BertForSequenceClassification"):
+        adapt(tmp_path / "bare")
+
+
+def test_a_checkpoint_in_several_files_is_one(bert_folder, tmp_path):
+    weights = load_file(bert_folder / "model.safetensors")
+    names = sorted(weights)
+    files = {name: f"model-{number % 2}.safetensors" for number, name in enumerate(names)}
+    for file in sorted(set(files.values())):
+        save_file({n: weights[n] for n in names if files[n] == file}, tmp_path / file)
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": files}))
+    twin = with_weights(adapt(bert_folder), tmp_path)
+    assert all(value.equal(twin.module.state_dict()[name]) for name, value in weights.items())
+
+
+def test_a_tokeniser_without_a_vocabulary_is_found(tmp_path):
+    cut = transformers.ByT5Tokenizer()
+    cut.save_pretrained(tmp_path)
+    settings = {"d_model": 16, "d_kv": 8, "d_ff": 24, "num_layers": 1, "num_heads": 2}
+    config = transformers.T5Config(vocab_size=len(cut), decoder_start_token_id=0, **settings)
+    transformers.T5ForConditionalGeneration(config).save_pretrained(tmp_path)
+    assert len(adapt(tmp_path).batch(["ab"], ["b"]).inputs[0]) == 3
 
 
 def test_what_is_no_model_is_one_sentence(tmp_path):

@@ -64,7 +64,8 @@ def sites_are_found_and_named_and_the_watched_pass_is_the_models_own(family):
             native, watched = model.call(model.module, batch), model.trace(batch).logits
         native = native[:, None] if native.ndim == 2 else native
         torch.testing.assert_close(watched, native, rtol=1e-5, atol=1e-5)
-        torch.testing.assert_close(outputs(model, batch), native, rtol=1e-5, atol=1e-5)
+        if not family.padding_matters:  # then outputs are those of texts that are run alone
+            torch.testing.assert_close(outputs(model, batch), native, rtol=1e-5, atol=1e-5)
 
 
 # With a cache, FSMT takes its causal mask away.
@@ -146,8 +147,6 @@ def a_rule_for_one_head_changes_that_head_alone(family):
 
 
 def an_example_alone_is_the_example_in_a_batch(family):
-    if family.padding_matters:
-        return  # padding changes this model's output, which it says
     model, batch = adapted(family.name), example(family.name)
     together = outputs(model, batch)
     for row in range(len(batch)):

@@ -83,6 +83,31 @@ def expected_random_agreement(
     return _share_count(real, share).double() / real
 
 
+def chance_agreement(
+    u: Float[Tensor, "batch out inp"],
+    v: Float[Tensor, "batch out inp"],
+    input_mask: Bool[Tensor, "batch *row inp"],
+    share: float = 0.05,
+) -> Float[Tensor, "batch out"]:
+    """Return the expected agreement with ``v`` of a position drawn at random, ties counted.
+
+    Where many positions of ``v`` share its highest value (pieces of one word, a score that is the
+    same everywhere), any position agrees easily: this is 1 for a constant ``v``, and
+    ⌈share · L⌉ / L for one without ties.
+
+    Parameters
+    ----------
+    u, v, input_mask, share
+        As in `top_share_agreement`, which it is subtracted from.
+    """
+    real = by_row(input_mask).expand_as(v)
+    count = _share_count(real.sum(-1), share).clamp(min=1)
+    ranked = v.masked_fill(~real, -torch.inf).sort(dim=-1, descending=True).values
+    least = ranked.gather(-1, count[..., None] - 1)
+    chance = (real & (v >= least)).sum(-1).double() / real.sum(-1)
+    return chance.masked_fill(_undefined(input_mask, u, v), torch.nan)
+
+
 def attention_entropy(
     weights: Float[Tensor, "batch out inp"], input_mask: Bool[Tensor, "batch *row inp"]
 ) -> Float[Tensor, "batch out"]:

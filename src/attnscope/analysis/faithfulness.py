@@ -21,8 +21,8 @@ from torch import Tensor
 
 from attnscope.data.batch import Batch
 from attnscope.data.randomness import counter_uniform
-from attnscope.data.removal import without, word_groups
-from attnscope.models.rerun import outputs_of
+from attnscope.data.removal import word_groups
+from attnscope.models.rerun import outputs_of, without_words
 from attnscope.models.trace import AttentionModel
 from attnscope.scores.lexical_probe import probability
 from attnscope.scores.score import Score
@@ -186,8 +186,7 @@ def _probabilities(
     rows = example[None, :, None].expand(len(drops), -1, 1)
     runs = torch.cat([rows, drops.to(rows.dtype)], -1)
     once, place = runs.flatten(0, 1).unique(dim=0, return_inverse=True)
-    filler = int(getattr(model, "filler", 0))
-    left = without(batch.rows(once[:, 0]), once[:, 1:].bool(), filler)
+    left = without_words(model, batch.rows(once[:, 0]), once[:, 1:].bool())
     found = torch.zeros(left.targets.shape, device=position.device)
     for chosen, part in left.by_length(lambda inp, out: at_once // max(inp, out)):
         values = probability(outputs_of(model, part, {}), part.targets).float()

@@ -75,7 +75,8 @@ def traces_by_length(
     model: AttentionModel, batch: Batch, site: str = "cross", *, positions: int = POSITIONS
 ) -> Iterator[tuple[Int[Tensor, " row"], Trace]]:
     """Yield traces on examples of like length; as `labelled_traces`, for any number of outputs."""
-    for rows, part in batch.by_length(positions_at_once(positions)):
+    equal = bool(getattr(model, "padding_matters", False))
+    for rows, part in batch.by_length(positions_at_once(positions), equal=equal):
         with torch.no_grad():
             trace = model.trace(part)
             site_of(trace, site)

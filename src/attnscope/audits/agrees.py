@@ -8,11 +8,10 @@ compared with the lexical probe.
 from __future__ import annotations
 
 import numpy as np
-import torch
 from jaxtyping import Float
 
-from attnscope.analysis.agreement import expected_random_agreement, top_share_agreement
-from attnscope.analysis.comparison import Metric, common_mask, per_word
+from attnscope.analysis.agreement import chance_agreement, top_share_agreement
+from attnscope.analysis.comparison import Metric, per_word
 from attnscope.analysis.kendall import kendall_tau_b
 from attnscope.audits.lexicon import NAME as IBM, ibm_scores
 from attnscope.audits.subject import Subject
@@ -34,7 +33,7 @@ def measure(subject: Subject) -> list[Record]:
     for name, scores in others.items():
         pairs = list(zip(attention, scores, strict=True))
         agree = per_example(subject, pairs, top_share_agreement)
-        chance = _chance(subject, pairs)
+        chance = per_example(subject, pairs, chance_agreement)
         records.append(subject.mean("agreement", agree, {"score": name}))
         above = subject.mean("agreement_above_chance", agree - chance, {"score": name})
         records.append(above)
@@ -89,14 +88,3 @@ def per_example(
 def _mean_over_words(values: Float[np.ndarray, "example out"]) -> Float[np.ndarray, " example"]:
     counted = (~np.isnan(values)).sum(1)
     return np.where(counted > 0, np.nansum(values, 1) / np.maximum(counted, 1), np.nan)
-
-
-def _chance(subject: Subject, pairs: list[tuple[Score, Score]]) -> Float[np.ndarray, " example"]:
-    found = np.full(len(subject.batch), np.nan)
-    for (rows, _), (first, second) in zip(subject.parts, pairs, strict=True):
-        expected = expected_random_agreement(common_mask(first, second))
-        if expected.ndim == 2:
-            real = first.target_mask & ~expected.isnan()
-            expected = (expected.nan_to_num(0.0) * real).sum(1) / real.sum(1)
-        found[rows.numpy()] = torch.as_tensor(expected).cpu().numpy()
-    return found

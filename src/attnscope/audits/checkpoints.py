@@ -5,14 +5,18 @@ from __future__ import annotations
 import copy
 import re
 from pathlib import Path
+from pickle import UnpicklingError
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
 from attnscope.errors import UsageError
 from attnscope.models.adapted import Adapted
+from attnscope.runs.atomic import read_json
 
+_INDEX = "model.safetensors.index.json"
 _FILES = ("model.safetensors", "pytorch_model.bin")
 
 
@@ -53,10 +57,20 @@ def with_weights(model: Adapted, path: Path) -> Adapted:
 
 
 def _weights(path: Path) -> dict[str, Tensor]:
-    for name in _FILES:
-        file = path / name
-        if file.exists() and file.suffix == ".safetensors":
-            return load_file(file)
-        if file.exists():
-            return torch.load(file, weights_only=True, map_location="cpu")
+    try:
+        for name in _FILES:
+            file = path / name
+            if file.exists() and file.suffix == ".safetensors":
+                return load_file(file)
+            if file.exists():
+                return torch.load(file, weights_only=True, map_location="cpu")
+        if (path / _INDEX).exists():  # a large model in several files
+            told = read_json(path / _INDEX)["weight_map"]
+            names = sorted({Path(str(name)).name for name in told.values()})
+            parts = [load_file(path / name) for name in names]
+            return {name: value for part in parts for name, value in part.items()}
+    except UnpicklingError as error:
+        raise UsageError(f"{path} has pickled objects besides weights: not loaded.") from error
+    except (OSError, RuntimeError, SafetensorError) as error:
+        raise UsageError(f"{path} has weights that cannot be read ({error}).") from error
     raise UsageError(f"{path} has no weights ({' or '.join(_FILES)}).")

@@ -128,6 +128,8 @@ def sentence(result: Result, decisions: dict[str, Decision]) -> str:
         reasons.append("the output depends on it less than on one random word")
     if finds and finds.verdict is Verdict.FAILS:
         reasons.append("it does not find the words that decide")
+    if not reasons and not (idle and finds):
+        return f"Undecided: the answer takes both questions, idle and finds.{_alternative(result)}"
     start = f"Do not trust the attention at {site}: " if reasons else "Undecided: "
     middle = " and ".join(reasons) or f"the attention at {site} is neither clearly right nor wrong"
     return f"{start}{middle}.{_alternative(result)}"

@@ -1,7 +1,8 @@
 """Does attention point at the words that decide? In parts of what leave-one-out finds.
 
 (comprehensiveness of a score − of chance) / (of leave-one-out − of chance): 1 is as good as asking
-the model about every word, 0 is chance. Sufficiency stands next to it.
+the model about every word, 0 is chance. Where leave-one-out itself is not above chance, there is
+nothing to find, and no share. Sufficiency stands next to it.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ def measure(subject: Subject) -> list[Record]:
     tables = _read(subject, {**scores, **draws})
     chance = {name: np.mean([tables[draw][name] for draw in draws], 0) for name in NUMBERS}
     best = tables["leave_one_out"]["comprehensiveness"] - chance["comprehensiveness"]
+    if not subject.interval(np.nanmean(best, 1)).low > 0:
+        best = np.full_like(best, np.nan)
     records: list[Record] = []
     for score in [*scores, "random"]:
         found = chance if score == "random" else tables[score]

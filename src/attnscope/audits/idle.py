@@ -17,9 +17,10 @@ from attnscope.audits.subject import Subject
 from attnscope.audits.uniform import matrix_of_heads
 from attnscope.data.batch import Batch
 from attnscope.data.randomness import counter_uniform
-from attnscope.data.removal import without, word_groups
+from attnscope.data.removal import word_groups
 from attnscope.models.intervention import AttentionRule, Only, Permuted, Uniform
 from attnscope.models.places import Place
+from attnscope.models.rerun import without_words
 from attnscope.runs.result import Record
 
 PerExample = Float[np.ndarray, " example"]
@@ -83,7 +84,7 @@ def _without_word(subject: Subject, part: Batch, draw: int) -> Tensor:
     count = groups.amax(1) + 1
     drawn = counter_uniform(draw, part.ids, torch.full_like(part.ids, 7))
     chosen = (drawn * count).long().clamp(max=(count - 1).clamp(min=0))
-    left = without(part, groups == chosen[:, None], subject.model.filler)
+    left = without_words(subject.model, part, groups == chosen[:, None])
     with torch.no_grad():
         said = subject.model.outputs(left).argmax(-1)
     return _share(said != subject.own(part), part)

@@ -23,16 +23,22 @@ from attnscope.audits.texts import Texts
 from attnscope.data.tokenised import TokenisedBatch
 from attnscope.errors import UsageError
 from attnscope.models.adapted import Adapted
+from attnscope.running.run import choose_device
+from attnscope.runs.atomic import read_json, write_json
 from attnscope.runs.result import Record
+from attnscope.runs.spec import fingerprint
 
 _CHANCE_MARGIN = 0.05
 
 
 def device_of(name: str) -> torch.device:
     """Return a device by its name; ``auto`` takes a GPU where there is one."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    return torch.device(name)
+    if name in ("auto", "cpu", "cuda"):
+        return torch.device(choose_device(name))
+    try:
+        return torch.device(name)  # one that PyTorch alone knows
+    except RuntimeError as error:
+        raise UsageError(f"No device {name!r}; valid: auto, cpu, cuda.") from error
 
 
 def subject_of(model: Adapted, texts: Texts, seed: int, place: torch.device) -> Subject:
@@ -42,7 +48,9 @@ def subject_of(model: Adapted, texts: Texts, seed: int, place: torch.device) -> 
     if task == "translation" and texts.targets is None:
         raise UsageError(f"{texts.name} has no translations, and the model is a translator.")
     if task == "labels" and texts.labels is None:
-        raise UsageError(f"{texts.name} has no labels, and the model says labels.")
+        raise UsageError(
+            f"{texts.name} has no labels (whole numbers from 0), and the model says labels."
+        )
     read = model.read(texts.texts, wanted, texts.ids)
     kept = set(read.batch.ids.tolist())
     notices = [f"{_texts(n)} left out: {why}." for why, n in read.left_out.items()]
@@ -57,11 +65,35 @@ def _texts(count: int) -> str:
     return "1 text was" if count == 1 else f"{count} texts were"
 
 
-def within(subject: Subject, seconds: float) -> Subject:
-    """Return the subject with as many examples as a budget allows."""
+def within(subject: Subject, seconds: float, folder: Path) -> Subject:
+    """Return the subject with as many examples as a budget allows.
+
+    How many is kept in the folder: an audit that was stopped goes on with as many.
+    """
+    given = {**identity_of(subject, (), {}), "seed": subject.seed, "seconds": seconds}
+    file = folder / f"{fingerprint(given)}.json"
+    if file.exists():
+        count = int(read_json(file)["examples"])
+    else:
+        count = _affordable(subject, seconds)
+        write_json(file, {"examples": count})
+    if count >= len(subject.batch):
+        return subject
+    rows = torch.linspace(0, len(subject.batch) - 1, count).round().long()
+    note = f"The budget allows {count} of {len(subject.batch)} examples."
+    fewer = subject.batch.rows(rows).trimmed()
+    assert isinstance(fewer, TokenisedBatch)
+    chosen = subject.texts.chosen(rows.tolist())
+    notices = (*subject.notices, note)
+    return replace(subject, texts=chosen, batch=fewer, notices=notices)
+
+
+def _affordable(subject: Subject, seconds: float) -> int:
+    """Time one part, and return how many examples take so long."""
     _, part = subject.parts[0]
-    started = time.monotonic()
     with torch.no_grad():
+        subject.model.outputs(part)  # the first pass of a process is slower than all others
+        started = time.monotonic()
         subject.model.outputs(part)
     length = float(subject.batch.input_lengths.double().mean())
     # By positions: the first part has the texts of one length, which is not the mean one.
@@ -72,16 +104,7 @@ def within(subject: Subject, seconds: float) -> Subject:
     searched = SEARCHED[subject.labels] / max(len(subject.batch), SEARCHED[subject.labels])
     again = sites / 2 * (ELSEWHERE + 1) + 2 * subject.draws + 1
     runs = again + (1 + 2 / sites) * length + 35 + 6 / sites * STEPS * searched
-    count = max(LEAST, min(len(subject.batch), int(seconds / (each * runs))))
-    if count >= len(subject.batch):
-        return subject
-    rows = torch.linspace(0, len(subject.batch) - 1, count).round().long()
-    note = f"The budget allows {count} of {len(subject.batch)} examples."
-    fewer = subject.batch.rows(rows).trimmed()
-    assert isinstance(fewer, TokenisedBatch)
-    chosen = subject.texts.chosen(rows.tolist())
-    notices = (*subject.notices, note)
-    return replace(subject, texts=chosen, batch=fewer, notices=notices)
+    return max(LEAST, min(len(subject.batch), int(seconds / (each * runs))))
 
 
 def config_of(subject: Subject, asked: Sequence[str], model: Any) -> dict[str, Any]:
@@ -134,6 +157,16 @@ def _weights_digest(module: nn.Module) -> str:
             value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
         )
     return digest.hexdigest()
+
+
+def notices_from(records: Sequence[Record]) -> list[str]:
+    """Return what the reader of an audit should know about its numbers."""
+    shares = [each for each in records if each.name == "found_share"]
+    if not shares or any(getattr(each, "value", None) is not None for each in shares):
+        return []
+    return [
+        "Leave-one-out finds no more than chance does: there is nothing that scores could find."
+    ]
 
 
 def notices_of(subject: Subject) -> list[str]:

@@ -17,15 +17,18 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from attnscope.analysis.agreement import attention_entropy, top_share_agreement
+from attnscope.analysis.agreement import top_share_agreement
 from attnscope.analysis.comparison import compare
-from attnscope.analysis.intervals import Interval, sentence_interval
+from attnscope.analysis.intervals import Interval
 from attnscope.audits.subject import Subject
 from attnscope.audits.texts import Texts
+from attnscope.audits.uniform import site_entropy
+from attnscope.data.batch import Batch
 from attnscope.data.tokenised import TokenisedBatch
 from attnscope.errors import UsageError, WorkspaceError
 from attnscope.models.adapted import Adapted, Call
 from attnscope.models.adapter import adapt
+from attnscope.models.trace import Trace
 from attnscope.runs.result import Curve
 from attnscope.runs.tensors import load_arrays, save_arrays
 from attnscope.scores.score import Score, read_scores
@@ -102,17 +105,32 @@ class Recorder:
         self._spent += time.monotonic() - started
 
     def _record(self, number: int) -> None:
-        arrays: dict[str, np.ndarray] = {}
-        rules = [self._subject.rules[name] for name in self.names]
-        scores = read_scores(rules, self.model, self._subject.batch)
-        for name, score in zip(self.names, map(self._subject.of_words, scores), strict=True):
-            arrays[name] = score.values.float().cpu().numpy()
-            arrays[f"{name}.mask"] = score.mask.cpu().numpy()
+        for step, path in self._files().items():
+            if step > number:  # of another run, or of one that has gone back to a checkpoint
+                path.unlink()
+        batch, rules = self._subject.batch, [self._subject.rules[name] for name in self.names]
+        cells = (*batch.targets.shape, batch.inputs.shape[1])
+        arrays = {name: np.zeros(cells, np.float32) for name in self.names}
+        arrays |= {f"{name}.mask": np.zeros(cells, bool) for name in self.names}
+        arrays["entropy"] = np.zeros(len(batch))
+        equal = self.model.padding_matters
+        for rows, part in batch.by_length(lambda *_: len(batch), equal=equal):
+            trace = self._subject.trace(part)
+            arrays["entropy"][rows.numpy()] = self._entropy(trace, part)
+            scores = read_scores(rules, self.model, part, trace=trace)
+            at = (rows.numpy(), slice(part.targets.shape[1]), slice(part.inputs.shape[1]))
+            for name, score in zip(self.names, map(self._subject.of_words, scores), strict=True):
+                arrays[name][at] = score.values.float().cpu().numpy()
+                arrays[f"{name}.mask"][at] = score.mask.cpu().numpy()
         save_arrays(self.out / "scores" / f"step-{number:08d}.safetensors", arrays, {})
+
+    def _entropy(self, trace: Trace, part: Batch) -> np.ndarray:
+        entropy = site_entropy(trace.sites[self._subject.site], part)
+        return entropy.nanmean(1).double().cpu().numpy()
 
     def curves(self) -> list[Curve]:
         """Return entropy, and the agreement of each recorded step with the last one."""
-        recorded = self._recorded()
+        recorded, entropies = self._recorded()
         curves = []
         for name in self.names:
             last = recorded[max(recorded)][name]
@@ -123,21 +141,24 @@ class Recorder:
             curves.append(
                 Curve.of("agreement_with_last", "recorded", "step", points, {"score": name})
             )
-        if "attention" in self.names:
-            spread = {step: _entropy(scores["attention"]) for step, scores in recorded.items()}
-            curves.append(Curve.of("entropy", "recorded", "step", spread, {"score": "attention"}))
+        spread = {step: self._subject.interval(values) for step, values in entropies.items()}
+        curves.append(Curve.of("entropy", "recorded", "step", spread, {"score": "attention"}))
         return curves
 
-    def _recorded(self) -> dict[int, dict[str, Score]]:
-        found = {}
-        for path in sorted((self.out / "scores").glob("step-*.safetensors")):
+    def _recorded(self) -> tuple[dict[int, dict[str, Score]], dict[int, np.ndarray]]:
+        """Return the scores and entropies of every step."""
+        scores, entropies = {}, {}
+        for step, path in self._files().items():
             arrays, _ = load_arrays(path)
-            found[int(path.stem.removeprefix("step-"))] = {
-                name: self._score(name, arrays) for name in self.names
-            }
-        if not found:
+            scores[step] = {name: self._score(name, arrays) for name in self.names}
+            entropies[step] = arrays["entropy"]
+        if not scores:
             raise WorkspaceError(f"{self.out} has no recorded step yet.")
-        return found
+        return scores, entropies
+
+    def _files(self) -> dict[int, Path]:
+        files = sorted((self.out / "scores").glob("step-*.safetensors"))
+        return {int(path.stem.removeprefix("step-")): path for path in files}
 
     def _score(self, name: str, arrays: dict[str, np.ndarray]) -> Score:
         values, mask = (torch.from_numpy(arrays[key]) for key in (name, f"{name}.mask"))
@@ -159,9 +180,3 @@ class Recorder:
                 record(state.global_step)
 
         return Recording()
-
-
-def _entropy(score: Score) -> Interval:
-    entropy = attention_entropy(score.values, score.input_mask)
-    per_text = entropy.masked_fill(~score.target_mask, torch.nan).nanmean(1)
-    return sentence_interval(per_text.numpy(), rng=np.random.default_rng(0))

@@ -33,6 +33,7 @@ from attnscope.audits.prepare import (
     demand_own_pass,
     device_of,
     identity_of,
+    notices_from,
     notices_of,
     subject_of,
     within,
@@ -50,7 +51,7 @@ from attnscope.runs.result import Measurement, Record, Result
 from attnscope.runs.spec import fingerprint
 from attnscope.training.accelerator import accelerator
 
-_VERSION = 4  # raised whenever a change of the code changes an audit's numbers
+_VERSION = 5  # raised whenever a change of the code changes an audit's numbers
 MEASURES: dict[str, Callable[[Subject], list[Record]]] = {
     "uniform": uniform.measure,
     "idle": idle.measure,
@@ -125,7 +126,7 @@ def audit(
     texts = data if isinstance(data, Texts) else read_texts(data, split)
     subject = subject_of(watched, texts.sample(examples, seed), seed, place)
     if budget is not None:
-        subject = within(subject, seconds_of(budget))
+        subject = within(subject, seconds_of(budget), Path(out) / "audits" / "budgets")
     rivals = [
         adapt(each, tokenizer, trust_remote_code=trust_remote_code).to(place) for each in against
     ]
@@ -154,10 +155,11 @@ def audit(
         answer = _once(folder, question, subject, measure, measured)
         records += [*answer.measurements, *answer.pictures]
         spent += answer.seconds
-    result = _result(measured, records, spent)
+    notices = (*subject.notices, *notices_of(subject), *notices_from(records))
+    told = measured.model_copy(update={"config": {**config, "notices": list(notices)}})
+    result = _result(told, records, spent)
     result.write(folder)
     verdicts = decide(result)
-    notices = (*subject.notices, *notices_of(subject))
     return Audit(result, verdicts, sentence(result, verdicts), notices, folder)
 
 

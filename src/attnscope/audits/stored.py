@@ -12,6 +12,7 @@ import numpy as np
 
 from attnscope.audits.datasets_folder import import_pyarrow
 from attnscope.audits.subject import Subject
+from attnscope.data.tokenised import TokenisedBatch
 from attnscope.errors import UsageError, WorkspaceError, suggestion
 from attnscope.runs.atomic import read_json, write_bytes, write_json
 from attnscope.runs.tensors import load_arrays, save_arrays
@@ -44,7 +45,10 @@ def _words(subject: Subject, score: Any, row: int, out: int, inp: int) -> dict[s
         written = [str(each) for each in targets]
     else:
         written = cut.decode(targets)
-    return {"inputs": spelled, "outputs": written}
+    told: dict[str, Any] = {"inputs": spelled, "outputs": written}
+    if isinstance(score.batch, TokenisedBatch):
+        told["words"] = score.batch.input_words[row, :inp].tolist()
+    return told
 
 
 def export(folder: str | Path, path: str | Path, format: str | None = None) -> Path:

@@ -95,13 +95,9 @@ class Subject:
         return found
 
     def _by_length(self) -> Iterator[tuple[Tensor, Batch]]:
-        if not self.model.padding_matters:
-            yield from self.batch.by_length(lambda inp, out: self.positions // max(inp, out))
-            return
-        keys = torch.stack([self.batch.input_lengths, self.batch.target_lengths], 1)
-        for key in keys.unique(dim=0):
-            rows = (keys == key).all(1).nonzero()[:, 0]
-            yield rows, self.batch.rows(rows).trimmed()
+        return self.batch.by_length(
+            lambda inp, out: self.positions // max(inp, out), equal=self.model.padding_matters
+        )
 
     def halve(self) -> None:
         """Run half as many positions at once, and forget what was read in larger batches."""

@@ -76,6 +76,8 @@ class Texts:
 
     def sample(self, count: int, seed: int) -> Texts:
         """Draw some texts, evenly and always the same."""
+        if count < 1:
+            raise UsageError(f"examples={count}: an audit needs texts.")
         if count >= len(self.texts):
             return replace(self, ids=tuple(range(len(self.texts))))
         order = torch.randperm(len(self.texts), generator=generator("audit", seed))
@@ -122,6 +124,7 @@ def read_texts(data: str | Path, split: str | None = None) -> Texts:
     """
     path = Path(data)
     if path.is_file():
+        _demand_no_split(path, split)
         return _read_file(path)
     if is_dataset(path):
         return _read_dataset(path, split)
@@ -141,9 +144,15 @@ def _chosen_split(path: Path, splits: Sequence[str], split: str | None) -> str:
     return split
 
 
+def _demand_no_split(path: Path, split: str | None) -> None:
+    if split is not None:
+        raise UsageError(f"{path} has no splits, and {split!r} was asked for.")
+
+
 def _read_dataset(path: Path, split: str | None) -> Texts:
     splits = splits_of(path)
     if not splits:
+        _demand_no_split(path, split)
         return _wanted(Texts(path.name, "all", ()), read_columns(path))
     chosen = _chosen_split(path, splits, split)
     return _wanted(Texts(path.name, chosen, ()), read_columns(path / chosen))
@@ -203,6 +212,9 @@ def _read_file(path: Path) -> Texts:
     base = Texts(path.name.partition(".")[0], "all", texts)
     if all(each is None for each in wanted):
         return base
+    if None in wanted:
+        text = texts[wanted.index(None)]
+        raise CorpusError(f"{path} has labels or translations, but none for {text[:40]!r}.")
     if all(_is_label(each) for each in wanted):
         return replace(base, labels=tuple(int(each) for each in wanted))
     return replace(base, targets=tuple(str(each) for each in wanted))
@@ -218,6 +230,8 @@ def _row(path: Path, number: int, line: str) -> tuple[str, Any]:
             row = json.loads(line)
         except ValueError as error:
             raise CorpusError(f"{path}, line {number}: this is not JSON ({error}).") from error
+        if not isinstance(row, dict):
+            raise CorpusError(f"{path}, line {number}: this is not a JSON object.")
         text = row.get("text", row.get("source", row.get("sentence")))
         if not isinstance(text, str):
             raise CorpusError(f"{path}, line {number}: there is no 'text' or 'source'.")

@@ -39,10 +39,15 @@ def measure(subject: Subject) -> list[Record]:
 
 
 def site_entropy(site: Site, batch: Batch) -> Float[Tensor, "batch heads"]:
-    """Return each head's mean entropy over the rows that count, in units of log L."""
+    """Return each head's mean entropy over the rows that count, in units of log L.
+
+    What a sink takes is left aside: the weights of the inputs are those that sum to 1.
+    """
     heads = site.weights.shape[1]
     masks = site.mask.repeat_interleave(heads, 0)
-    entropy = attention_entropy(site.weights.flatten(0, 1).unsqueeze(1).flatten(0, 1), masks)
+    sums = site.weights.sum(-1, keepdim=True)
+    shares = site.weights / sums.clamp(min=torch.finfo(sums.dtype).tiny)
+    entropy = attention_entropy(shares.flatten(0, 1), masks)
     entropy = entropy.unflatten(0, (-1, heads))
     rows = _rows(site, batch)[:, None] * ~entropy.isnan()
     return (entropy.nan_to_num(0.0) * rows).sum(-1) / rows.sum(-1).masked_fill(

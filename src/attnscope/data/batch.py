@@ -93,8 +93,14 @@ class Batch:
             gold=self.gold[:, :out],
         )
 
+    @property
+    def padded(self) -> bool:
+        """Whether some row has padding."""
+        sides = (self.input_lengths, self.inputs), (self.target_lengths, self.targets)
+        return any(bool((lengths < ids.shape[1]).any()) for lengths, ids in sides)
+
     def by_length(
-        self, rows_for: Callable[[int, int], int]
+        self, rows_for: Callable[[int, int], int], *, equal: bool = False
     ) -> Iterator[tuple[Int[Tensor, " row"], Batch]]:
         """Yield all examples in batches of like length, each with the rows that it came from.
 
@@ -102,7 +108,16 @@ class Batch:
         ----------
         rows_for
             How many examples of at most this input and output length make a batch.
+        equal
+            Whether lengths within a batch are the same, so that no row has padding.
         """
+        if equal:
+            lengths = torch.stack([self.input_lengths, self.target_lengths], 1)
+            for inp, out in lengths.unique(dim=0).tolist():
+                alike = (lengths == torch.tensor([inp, out])).all(1).nonzero()[:, 0]
+                for rows in alike.split(max(1, rows_for(inp, out))):
+                    yield rows, self.rows(rows).trimmed()
+            return
         longest = torch.maximum(self.input_lengths, self.target_lengths)
         order = longest.argsort(stable=True, descending=True)
         while len(order):

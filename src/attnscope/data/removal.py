@@ -16,25 +16,26 @@ from attnscope.data.batch import Batch
 from attnscope.data.tokenised import TokenisedBatch
 
 
-def without(batch: Batch, drop: Bool[Tensor, "batch inp"], filler: int = 0) -> Batch:
+def without(batch: Batch, drop: Bool[Tensor, "batch inp"], fill: int = 0) -> Batch:
     """Return the examples without some of their input positions.
 
     Parameters
     ----------
     drop
         True at positions to take out; an example that would be left with none keeps them all.
-    filler
-        The id that stands in for a word where the inputs are those of a language model.
+    fill
+        The id at freed positions: what stands in for a word where the inputs are those of a
+        language model, and else the model's padding.
     """
     real = batch.input_mask
     left = real & ~drop
     left = torch.where(left.any(1, keepdim=True), left, real)
     if writes_its_input(batch):
-        inputs = batch.inputs.where(left | ~real, filler)
+        inputs = batch.inputs.where(left | ~real, fill)
         return replace(batch, inputs=inputs, decoder_inputs=inputs)
     # Kept positions first, in their order.
     order = (~left).to(torch.uint8).argsort(dim=1, stable=True)
-    moved = {"inputs": _moved(batch.inputs, order, left, batch.inputs.new_zeros(()))}
+    moved = {"inputs": _moved(batch.inputs, order, left, torch.tensor(fill))}
     if isinstance(batch, TokenisedBatch):
         moved["input_words"] = _moved(batch.input_words, order, left, torch.tensor(-1))
     lengths = left.sum(1).to(batch.input_lengths)

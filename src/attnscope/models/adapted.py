@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -18,6 +18,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attnscope.data.batch import Batch
+from attnscope.data.removal import writes_its_input
 from attnscope.data.tokenised import Task, Tokenised, TokenisedBatch, Tokeniser, tokenise
 from attnscope.errors import MissingCapability, UsageError
 from attnscope.models.discovery import discover, shorter, shorter_rows
@@ -62,7 +63,10 @@ class Adapted(nn.Module):
     places
         Its attention sites; ``places.left_out`` names what cannot be seen.
     padding_matters
-        Whether padding changes its output: then only examples of equal length are run together.
+        Whether padding changes its output: then `outputs` and audits run only examples of equal
+        length together, and `trace` warns of others.
+    sees_ahead
+        Whether an output depends on later words of a text that it would have to continue.
     off
         How far the watched pass was from the model's own, in parts of the largest logit.
     """
@@ -88,6 +92,7 @@ class Adapted(nn.Module):
             self.off = off(found.logits, native)
             _demand_same(self.off, TOLERANCE.get(native.dtype, 1e-5))
             self.padding_matters = self._padding_matters(example, native)
+            self.sees_ahead = writes_its_input(example) and self._sees_ahead(example, native)
         self.outputs_count = native.shape[-1]
         self._resumable = Resumable()
         self._resumption: Resumption | None = None
@@ -99,6 +104,11 @@ class Adapted(nn.Module):
         names = ("mask_token_id", "unk_token_id", "eos_token_id", "pad_token_id")
         found = (getattr(cut, name, None) for name in names)
         return next((each for each in found if each is not None), 0)
+
+    @property
+    def pad(self) -> int:
+        """The id that fills rows."""
+        return 0 if self.tokeniser is None else self.tokeniser.pad
 
     @property
     def device(self) -> torch.device:
@@ -129,6 +139,10 @@ class Adapted(nn.Module):
         """
         if generator is not None:
             raise MissingCapability("A watched model runs without dropout: give no generator.")
+        if self.padding_matters and batch.padded:
+            warnings.warn(
+                "Padding changes this model's output: trace texts of equal length.", stacklevel=2
+            )
         watch = self.watch(batch, attention)
         logits = self.run(watch)
         kept = (
@@ -167,7 +181,7 @@ class Adapted(nn.Module):
         """
         if not attention:
             with _undisturbed(self.module):
-                return self._logits(batch)
+                return self._unpadded(batch) if self.padding_matters else self._logits(batch)
         resumption = self._resumption
         if resumption is not None and resumption.takes(batch, attention):
             return resumption.outputs(attention)
@@ -228,11 +242,22 @@ class Adapted(nn.Module):
         longest = min((each for each in limits if each is not None), default=None)
         if facts.task == "labels":
             self._demand_labels(wanted)
+        if facts.task == "next word" and self.sees_ahead:
+            raise MissingCapability(
+                f"{type(self.module).__name__} reads the words that it would have to predict: it "
+                "is neither a classifier, a translator nor a language model that writes from left "
+                "to right."
+            )
         return tokenise(
             self.tokeniser, facts.task, texts, wanted, longest=longest, start=facts.start, ids=ids
         )
 
     def _demand_labels(self, labels: Sequence[Any] | None) -> None:
+        if self.outputs_count < 2:
+            raise MissingCapability(
+                "The model has a single output and no labels: give adapt a call(module, batch) "
+                "that returns a logit for each label."
+            )
         wrong = [each for each in labels or () if not 0 <= int(each) < self.outputs_count]
         if wrong:
             raise UsageError(
@@ -272,6 +297,30 @@ class Adapted(nn.Module):
                 f"{list(batch.targets.shape)}: they are [batch, out, types], or [batch, labels]."
             )
         return logits
+
+    def _unpadded(self, batch: Batch) -> Float[Tensor, "batch out output_type"]:
+        """Run examples of equal length together, and join their logits."""
+        if not batch.padded:
+            return self._logits(batch)
+        parts = [
+            (rows, self._logits(part))
+            for rows, part in batch.by_length(lambda *_: len(batch), equal=True)
+        ]
+        first = parts[0][1]
+        joined = first.new_zeros(*batch.targets.shape, first.shape[-1])
+        for rows, logits in parts:
+            joined[rows.to(joined.device), : logits.shape[1]] = logits
+        return joined
+
+    @torch.no_grad()
+    def _sees_ahead(self, example: Batch, native: Tensor) -> bool:
+        inputs = example.inputs.clone()
+        last = example.input_lengths.to(inputs.device) - 1
+        rows = torch.arange(len(inputs), device=inputs.device)
+        inputs[rows, last] = inputs[rows, 0]
+        changed = self._logits(replace(example, inputs=inputs, decoder_inputs=inputs))
+        before = torch.arange(inputs.shape[1], device=inputs.device) < last[:, None]
+        return off(changed[before], native[before]) > 10 * TOLERANCE.get(native.dtype, 1e-5)
 
     def _padding_matters(self, example: Batch, native: Tensor) -> bool:
         part = shorter(example)

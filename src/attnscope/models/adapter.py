@@ -11,9 +11,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from attnscope.data.batch import Batch, Example, collate
@@ -23,15 +25,6 @@ from attnscope.models.adapted import Adapted, Call, Facts
 
 # Unequal, and no multiple of the number of examples: so that axes can be told apart.
 _LENGTHS, _TARGETS = (7, 6, 5), (5, 4, 3)
-_TOKENISER_FILES = (
-    "tokenizer.json",
-    "vocab.txt",
-    "vocab.json",
-    "spiece.model",
-    "source.spm",
-    "sentencepiece.bpe.model",
-    "tokenizer.model",
-)
 
 
 def adapt(
@@ -77,7 +70,7 @@ def adapt(
         )
     module: nn.Module = getattr(model, "_orig_mod", model)  # what torch.compile wraps
     cut = None if tokenizer is None else Tokeniser(tokenizer)
-    hub = hasattr(module, "config") and hasattr(module.config, "model_type")
+    hub = _is_hub(module)
     if call is None:
         call = _hub_call(module) if hub else _plain_call
     facts = _facts(module) if hub else Facts()
@@ -145,29 +138,29 @@ def _example(
             raise UsageError("Texts as an example need a tokeniser.")
         examples = [tokenise(cut, task, list(given)).batch for task in _TASKS]
         return _first_that_runs(module, call, examples)
-    return _first_that_runs(module, call, _made_up(module, facts))
+    return _first_that_runs(module, call, _made_up(module, facts, cut))
 
 
 _TASKS: tuple[Task, ...] = ("labels", "next word")
 
 
-def _made_up(module: Any, facts: Facts) -> list[Batch]:
+def _made_up(module: Any, facts: Facts, cut: Tokeniser | None = None) -> list[Batch]:
     """Return made-up examples of a label, of next words, and of a translation."""
     config = getattr(module, "config", None)
     types = _types(module)
     stream = torch.Generator().manual_seed(0)
     end = getattr(config, "eos_token_id", None)
     end = end if isinstance(end, int) and end < types else None
-    special = {
-        getattr(config, name, None) for name in ("pad_token_id", "bos_token_id", "eos_token_id")
-    }
+    pad = getattr(config, "pad_token_id", None)
+    if not isinstance(pad, int):
+        pad = 0 if cut is None else cut.pad
+    special = {pad, *(getattr(config, name, None) for name in ("bos_token_id", "eos_token_id"))}
     usable = [index for index in range(types) if index not in special]
 
     def drawn(length: int) -> list[int]:
         ids = [usable[i] for i in torch.randint(len(usable), (length,), generator=stream).tolist()]
         return [*ids[:-1], end] if end is not None else ids
 
-    pad = getattr(config, "pad_token_id", None)
     rows = [drawn(length) for length in _LENGTHS]
     outs = [drawn(length) for length in _TARGETS]
     kinds = [
@@ -180,7 +173,7 @@ def _made_up(module: Any, facts: Facts) -> list[Batch]:
     ]
     if getattr(config, "is_encoder_decoder", False):
         kinds = [kinds[2], kinds[0]]
-    return [collate(examples, pad if isinstance(pad, int) else 0) for examples in kinds]
+    return [collate(examples, pad) for examples in kinds]
 
 
 def _types(module: Any) -> int:
@@ -207,7 +200,7 @@ def _first_that_runs(module: nn.Module, call: Call, examples: Sequence[Batch]) -
     module.eval()
     try:
         for example in examples:
-            with torch.no_grad():
+            with torch.no_grad(), _one_sentence(module):
                 logits = call(module, example.to(device))
             shape = logits.shape[:2] if logits.ndim == 3 else (len(logits), 1)
             if tuple(shape) == tuple(example.targets.shape):
@@ -221,6 +214,23 @@ def _first_that_runs(module: nn.Module, call: Call, examples: Sequence[Batch]) -
     )
 
 
+@contextmanager
+def _one_sentence(module: nn.Module) -> Iterator[None]:
+    """Say in one sentence why a model of transformers does not run."""
+    try:
+        yield
+    except (ValueError, RuntimeError) as error:
+        if isinstance(error, UsageError | torch.OutOfMemoryError) or not _is_hub(module):
+            raise  # a module of one's own: the place of its error is what its author needs
+        raise UsageError(
+            f"{type(module).__name__} does not run on an example: {_first_line(error)}"
+        ) from error
+
+
+def _is_hub(module: nn.Module) -> bool:
+    return hasattr(module, "config") and hasattr(module.config, "model_type")
+
+
 def _pretrained(name: str | Path, trust: bool) -> nn.Module:
     transformers = _transformers()
     folder = Path(name)
@@ -229,23 +239,46 @@ def _pretrained(name: str | Path, trust: bool) -> nn.Module:
     if folder.is_dir() and not (folder / "config.json").exists():
         raise UsageError(f"{name} is not a Hugging Face model: it has no config.json.")
     try:
+        told, _ = transformers.PretrainedConfig.get_config_dict(name)
+        if told.get("auto_map") and not trust:
+            raise UsageError(
+                f"{name} comes with code of its own: read it, then pass trust_remote_code."
+            )
         config = transformers.AutoConfig.from_pretrained(name, trust_remote_code=trust)
     except (OSError, ValueError) as error:
         raise UsageError(f"{name} cannot be read: {_first_line(error)}") from error
-    if getattr(config, "auto_map", None) and not trust:
-        raise UsageError(
-            f"{name} comes with code of its own: read it, then pass trust_remote_code."
-        )
-    kinds = [getattr(transformers, each, None) for each in config.architectures or ()]
-    kind = next((each for each in kinds if each is not None), None)
+    kind = _class_of(transformers, config)
     if kind is None:
         raise UsageError(f"{name}: transformers has no {config.architectures or 'architecture'}.")
     try:
         # From the hub a bar follows the download; a folder is read in a moment.
         with _without_bars(transformers) if folder.is_dir() else nullcontext():
-            return kind.from_pretrained(name)
-    except (OSError, ValueError, RuntimeError) as error:
+            model, loaded = kind.from_pretrained(
+                name, trust_remote_code=trust, output_loading_info=True
+            )
+    except UnpicklingError as error:
+        raise UsageError(f"{name} has pickled objects besides weights: not loaded.") from error
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise UsageError(f"{name} has no weights that fit: {_first_line(error)}") from error
+    if loaded["missing_keys"]:
+        raise UsageError(
+            f"{name} lacks weights of {type(model).__name__}, which would be random: "
+            f"{min(loaded['missing_keys'])}."
+        )
+    return model
+
+
+def _class_of(transformers: Any, config: Any) -> Any:
+    """Return the class of a configuration: of transformers, or from trusted code that it names."""
+    own = getattr(config, "auto_map", None) or {}
+    for name in config.architectures or ():
+        found = getattr(transformers, name, None)
+        if isinstance(found, type) and issubclass(found, transformers.PreTrainedModel):
+            return found
+        for auto, reference in own.items():
+            if str(reference).rpartition(".")[2] == name:
+                return getattr(transformers, auto, None)
+    return None
 
 
 @contextmanager
@@ -262,11 +295,18 @@ def _without_bars(transformers: Any) -> Iterator[None]:
 
 
 def _tokenizer(name: str | Path, trust: bool) -> Any:
-    folder = Path(name)
-    # From an empty folder transformers makes a tokeniser that knows five words.
-    if folder.is_dir() and not any((folder / file).exists() for file in _TOKENISER_FILES):
+    transformers, folder = _transformers(), Path(name)
+    try:
+        cut = transformers.AutoTokenizer.from_pretrained(name, trust_remote_code=trust)
+    except Exception as error:  # tokenizers raises nothing narrower
+        if folder.is_dir() and not any(folder.glob("tokenizer*")):
+            return None
+        raise UsageError(f"The tokeniser of {name} cannot be read: {_first_line(error)}") from error
+    # From a folder without a vocabulary transformers makes a tokeniser that knows five words.
+    files = list(cut.vocab_files_names.values())
+    if folder.is_dir() and files and not any((folder / file).exists() for file in files):
         return None
-    return _transformers().AutoTokenizer.from_pretrained(name, trust_remote_code=trust)
+    return cut
 
 
 def _transformers() -> Any:

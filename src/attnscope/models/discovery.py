@@ -156,29 +156,33 @@ def shorter_rows(batch: Batch) -> Int[Tensor, " row"]:
 def _placed(kept: Sequence[Seen], reads: Sequence[Reads], batch: Batch) -> list[Place]:
     source, target = batch.inputs.shape[1], batch.targets.shape[1]
     looped = loops(((seen.call, seen.logits.shape[2]) for seen in kept), target)
-    found: list[tuple[Kind, Place]] = []
+    sites: list[tuple[Kind, Shape, bool, Seen, Reads]] = []
     for seen, rows in zip(kept, reads, strict=True):
         steps = (seen.call.module, seen.call.line) in looped
         if steps and seen.call.number:
             continue  # the same site at another output word
-        heads, out = seen.logits.shape[1:3]
         causal = _causal(seen.allowed[..., : seen.inp])
-        shape = Shape(target if steps else out, seen.inp, causal)
+        shape = Shape(target if steps else seen.logits.shape[2], seen.inp, causal)
         kind = "cross" if steps else kind_of(shape, seen.call.module, source, target)
+        sites.append((kind, shape, steps, seen, rows))
+    # A causal classifier without an encoder attends to its inputs.
+    writes = target > 1 or any(kind == "cross" and shape.out > 1 for kind, shape, *_ in sites)
+    found: list[tuple[Kind, Place]] = []
+    for kind, shape, steps, seen, rows in sites:
         found.append(
             (
                 kind,
                 Place(
                     name="",
                     module=seen.call.module,
-                    heads=heads,
+                    heads=seen.logits.shape[1],
                     queries=_side(shape.out, source, target),
                     keys="target"
-                    if kind == "decoder" and source != target
+                    if kind == "decoder" and writes and source != target
                     else "source"
                     if seen.inp == source
                     else "other",
-                    causal=causal,
+                    causal=shape.causal,
                     reads="own" if steps else rows,
                     product=_factors(seen) is not None,
                     mapped=seen.output_map is not None,

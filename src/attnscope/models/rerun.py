@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from attnscope.data.batch import Batch
+from attnscope.data.removal import without, writes_its_input
 from attnscope.models.intervention import AttentionRule, Given
 from attnscope.models.trace import AttentionModel, Trace
 
@@ -30,6 +31,12 @@ def outputs_of(
     """Return the output logits of a model under some rules, without keeping its sites."""
     outputs = getattr(model, "outputs", None)
     return model.trace(batch, attention).logits if outputs is None else outputs(batch, attention)
+
+
+def without_words(model: AttentionModel, batch: Batch, drop: Bool[Tensor, "batch inp"]) -> Batch:
+    """Return the examples without some input positions, as the model takes them."""
+    fill = "filler" if writes_its_input(batch) else "pad"
+    return without(batch, drop, int(getattr(model, fill, 0)))
 
 
 def resuming(model: AttentionModel, batch: Batch, site: str) -> AbstractContextManager[None]:

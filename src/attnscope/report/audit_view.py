@@ -45,6 +45,7 @@ def _audit(found: FoundResult) -> dict[str, Any]:
     return {
         "title": f"{result.config.get('model', '')} on {result.config.get('data', '')}",
         "sentence": sentence(result, decisions),
+        "notices": [str(each) for each in result.config.get("notices", ())],
         "facts": _facts(result),
         "questions": [
             {
@@ -109,7 +110,7 @@ def _map(matrix: Matrix) -> dict[str, Any]:
 
 
 def _curve(curve: Curve) -> dict[str, Any]:
-    name = f"{curve.name.replace('_', ' ')}, {curve.axes.get('score', '')}"
+    name = f"{curve.name}, {curve.axes.get('score', '')}".replace("_", " ")
     return {"name": name, "x": list(curve.x), "y": list(curve.y)}
 
 
@@ -133,6 +134,7 @@ def _examples(folder: Path) -> list[dict[str, Any]]:
                 "id": number,
                 "inputs": words[number]["inputs"],
                 "outputs": words[number]["outputs"][:_OUTPUTS],
+                "words": [int(each) for each in words[number].get("words", ())],
                 "scores": scores,
             }
         )

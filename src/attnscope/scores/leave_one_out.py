@@ -13,8 +13,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from attnscope.data.removal import without, word_groups, word_positions
-from attnscope.models.rerun import outputs_of
+from attnscope.data.removal import word_groups, word_positions
+from attnscope.models.rerun import outputs_of, without_words
 from attnscope.models.trace import AttentionModel, Trace
 from attnscope.scores.lexical_probe import log_odds
 from attnscope.scores.score import ScoreRule
@@ -37,14 +37,16 @@ class LeaveOneOut(ScoreRule):
     def values(self, model: AttentionModel, trace: Trace) -> Float[Tensor, "batch out inp"]:
         """Run the model without each word in turn."""
         batch, groups = trace.batch, word_groups(trace.batch)
-        filler = int(getattr(model, "filler", 0))
-        own = log_odds(trace.logits, batch.targets)
+        logits = trace.logits
+        if getattr(model, "padding_matters", False):  # runs without a word have no padding
+            logits = outputs_of(model, batch, trace.attention)
+        own = log_odds(logits, batch.targets)
         losses = torch.zeros(*batch.targets.shape, batch.inputs.shape[1]).to(trace.logits)
         for word in range(int(groups.max()) + 1):
             gone = groups == word
             rows = gone.any(1).nonzero()[:, 0]
             part = batch.rows(rows)
-            outputs = outputs_of(model, without(part, gone[rows], filler), trace.attention)
+            outputs = outputs_of(model, without_words(model, part, gone[rows]), trace.attention)
             lost = own[rows] - log_odds(outputs, part.targets)
             losses[rows] += lost[..., None] * gone[rows][:, None]
         return losses

@@ -25,6 +25,7 @@ export class AuditView {
       this.choice(),
       el("h2", {}, audit.title),
       el("p", { className: "verdict" }, el("strong", {}, audit.sentence)),
+      ...audit.notices.map((notice) => el("p", { className: "notice" }, notice)),
       auditFacts(audit.facts),
       auditQuestions(audit.questions),
       auditScores("What each score finds, in parts of what leave-one-out finds", "share", audit.scores),
@@ -127,14 +128,20 @@ function auditCurves(all) {
   const steps = [...new Set(all.flatMap((curve) => curve.x))].sort((a, b) => a - b);
   const slider = el("input", { type: "range", min: "0", max: String(steps.length - 1), value: String(steps.length - 1), ariaLabel: "step" });
   const shown = el("p", { role: "status" });
+  const at = (curve, step) => (curve.x.includes(step) ? number(curve.y[curve.x.indexOf(step)]) : "–");
   const draw = () => {
     const step = steps[Number(slider.value)];
-    const parts = all.map((curve) => `${curve.name} ${curve.x.includes(step) ? number(curve.y[curve.x.indexOf(step)]) : "–"}`);
+    const parts = all.map((curve) => `${curve.name} ${at(curve, step)}`);
     shown.replaceChildren(`Step ${step}: ${parts.join("; ")}`);
   };
   slider.addEventListener("input", draw);
   draw();
-  return el("section", {}, el("h3", {}, "How it was learned"), slider, shown);
+  const table = auditTable(
+    "All steps that were kept",
+    ["step", ...all.map((curve) => curve.name)],
+    steps.map((step) => [String(step), ...all.map((curve) => at(curve, step))]),
+  );
+  return el("section", {}, el("h3", {}, "How it was learned"), slider, shown, table);
 }
 
 function auditTexts(examples) {
@@ -149,7 +156,10 @@ function auditText(example, names) {
   const lines = el("div", { className: "coloured" });
   const draw = () => lines.replaceChildren(...names.filter((name) => example.scores[name]).map((name) => auditLine(example, name, row.t)));
   draw();
-  if (rows < 2) return el("div", { className: "example" }, lines);
+  if (rows < 2) {
+    const heading = el("h4", {}, `Text ${example.id}, output ${example.outputs[0] ?? "–"}`);
+    return el("div", { className: "example" }, heading, lines);
+  }
   const select = el("select", {
     onchange: (event) => {
       row.t = Number(event.target.value);
@@ -157,7 +167,8 @@ function auditText(example, names) {
     },
   });
   select.append(...example.outputs.map((word, t) => option(t, word)));
-  return el("div", { className: "example" }, labelled("output word", select), lines);
+  const heading = el("h4", {}, `Text ${example.id}`);
+  return el("div", { className: "example" }, heading, labelled("output word", select), lines);
 }
 
 function auditLine(example, name, t) {
@@ -168,5 +179,10 @@ function auditLine(example, name, t) {
     const span = el("span", { title: value === null || value === undefined ? "" : number(value) }, word);
     return value === null || value === undefined ? span : auditShade(span, Math.abs(value) / most, value < 0 ? AUDIT_AGAINST : AUDIT_FOR);
   });
-  return el("p", {}, el("b", {}, `${name.replaceAll("_", " ")}: `), words.flatMap((word) => [word, " "]));
+  return el("p", {}, el("b", {}, `${name.replaceAll("_", " ")}: `), words.flatMap((word, place) => [word, auditGap(example.words, place)]));
+}
+
+// Pieces of one word stand together.
+function auditGap(words, place) {
+  return words[place] >= 0 && words[place] === words[place + 1] ? "" : " ";
 }
