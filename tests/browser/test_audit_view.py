@@ -88,6 +88,16 @@ def test_what_a_reader_should_know_of_an_audit_is_on_its_page(audited, opened):
     )
 
 
+def test_how_it_was_learned_is_drawn_and_the_slider_marks_its_step(audited, opened):
+    watched = opened()
+    view = watched.open(audited, "audit").locator("#audit")
+    view.locator(".chart canvas").wait_for()
+    assert view.locator(".chart canvas").bounding_box()["width"] > 300
+    view.get_by_label("step").fill("0")
+    assert "Step 10: agreement with last, attention 0.1" in view.inner_text()
+    assert not watched.said
+
+
 def test_pieces_of_a_word_stand_together(audited, opened):
     view = opened().open(audited, "audit").locator("#audit")
     assert f"a {HOSTILE}film" in view.locator(".coloured p").first.inner_text()

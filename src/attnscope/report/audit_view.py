@@ -14,6 +14,7 @@ import numpy as np
 
 from attnscope.audits.claims import CLAIMS, FIGURES, decide, sentence
 from attnscope.errors import WorkspaceError
+from attnscope.figures.palette import NEUTRAL, score_colours
 from attnscope.report.folders import FoundResult
 from attnscope.runs.atomic import read_json
 from attnscope.runs.result import Curve, Matrix, Result
@@ -110,8 +111,13 @@ def _map(matrix: Matrix) -> dict[str, Any]:
 
 
 def _curve(curve: Curve) -> dict[str, Any]:
-    name = f"{curve.name}, {curve.axes.get('score', '')}".replace("_", " ")
-    return {"name": name, "x": list(curve.x), "y": list(curve.y)}
+    score = str(curve.axes.get("score", ""))
+    return {
+        "name": f"{curve.name}, {score}".replace("_", " "),
+        "x": list(curve.x),
+        "y": list(curve.y),
+        "colour": NEUTRAL if curve.name == "entropy" else score_colours(score)[0],
+    }
 
 
 def _examples(folder: Path) -> list[dict[str, Any]]:

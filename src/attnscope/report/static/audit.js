@@ -1,7 +1,8 @@
 // An audit: the verdict, each question with its figure, sites by heads, and coloured texts.
 
+import { chart, curveSpec, facts } from "./charts.js";
 import { el, labelled, option } from "./dom.js";
-import { inkChannels } from "./colour.js";
+import { ink, inkChannels } from "./colour.js";
 import { number, visible } from "./text.js";
 
 const AUDIT_FOR = "#0072B2";
@@ -128,20 +129,31 @@ function auditCurves(all) {
   const steps = [...new Set(all.flatMap((curve) => curve.x))].sort((a, b) => a - b);
   const slider = el("input", { type: "range", min: "0", max: String(steps.length - 1), value: String(steps.length - 1), ariaLabel: "step" });
   const shown = el("p", { role: "status" });
+  const target = el("div", { className: "chart" });
+  let view = null;
   const at = (curve, step) => (curve.x.includes(step) ? number(curve.y[curve.x.indexOf(step)]) : "–");
   const draw = () => {
     const step = steps[Number(slider.value)];
     const parts = all.map((curve) => `${curve.name} ${at(curve, step)}`);
     shown.replaceChildren(`Step ${step}: ${parts.join("; ")}`);
+    view?.signal("now", step).runAsync();
   };
   slider.addEventListener("input", draw);
   draw();
+  const points = (curve) => curve.x.map((step, index) => ({ series: curve.name, step, value: 100 * curve.y[index] }));
+  const series = all.map((curve) => ({ name: curve.name, colour: ink(curve.colour) }));
+  // Once the section is in the page: a chart is as wide as its place.
+  Promise.resolve()
+    .then(() => chart(target, curveSpec(all.flatMap(points), series, steps[Number(slider.value)]), facts))
+    .then((drawn) => {
+      view = drawn;
+    });
   const table = auditTable(
     "All steps that were kept",
     ["step", ...all.map((curve) => curve.name)],
     steps.map((step) => [String(step), ...all.map((curve) => at(curve, step))]),
   );
-  return el("section", {}, el("h3", {}, "How it was learned"), slider, shown, table);
+  return el("section", {}, el("h3", {}, "How it was learned"), target, slider, shown, table);
 }
 
 function auditTexts(examples) {
