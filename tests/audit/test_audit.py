@@ -24,6 +24,7 @@ from attnscope.data.folder import CorpusError
 from attnscope.errors import MissingCapability, UsageError
 from attnscope.models.adapter import adapt
 from attnscope.runs.atomic import read_json
+from cases import for_each
 
 
 @pytest.fixture(scope="session")
@@ -268,6 +269,16 @@ def test_a_stopped_audit_goes_on_with_as_many_examples_as_its_budget_allowed(
         done = audit(keyword, planted, **settings)
         assert done.result.config["examples"] == 40
     assert audit(keyword, planted, **settings | {"budget": "1m"}).folder != done.folder
+
+
+@for_each("text", ["", "[]", "{}", '{"examples": "many"}', '{"examples": 0}'])
+def test_a_damaged_note_of_a_budget_is_made_again(keyword, planted, tmp_path, text):
+    settings = {"budget": "0s", "out": tmp_path, "only": ["uniform"]}
+    done = audit(keyword, planted, **settings)
+    (note,) = (tmp_path / "audits" / "budgets").glob("*.json")
+    note.write_text(text)
+    assert audit(keyword, planted, **settings).folder == done.folder
+    assert note.read_text() != text
 
 
 def test_notices_are_stored_with_the_result(keyword, planted, tmp_path):

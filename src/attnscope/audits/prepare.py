@@ -21,7 +21,7 @@ from attnscope.audits.replaceable import SEARCHED, STEPS
 from attnscope.audits.subject import POSITIONS, Subject
 from attnscope.audits.texts import Texts
 from attnscope.data.tokenised import TokenisedBatch
-from attnscope.errors import UsageError
+from attnscope.errors import UsageError, WorkspaceError
 from attnscope.models.adapted import Adapted
 from attnscope.running.run import choose_device
 from attnscope.runs.atomic import read_json, write_json
@@ -72,9 +72,8 @@ def within(subject: Subject, seconds: float, folder: Path) -> Subject:
     """
     given = {**identity_of(subject, (), {}), "seed": subject.seed, "seconds": seconds}
     file = folder / f"{fingerprint(given)}.json"
-    if file.exists():
-        count = int(read_json(file)["examples"])
-    else:
+    count = _kept_count(file)
+    if count is None:
         count = _affordable(subject, seconds)
         write_json(file, {"examples": count})
     if count >= len(subject.batch):
@@ -86,6 +85,15 @@ def within(subject: Subject, seconds: float, folder: Path) -> Subject:
     chosen = subject.texts.chosen(rows.tolist())
     notices = (*subject.notices, note)
     return replace(subject, texts=chosen, batch=fewer, notices=notices)
+
+
+def _kept_count(file: Path) -> int | None:
+    """Return the count in a file, or None where there is none or it is damaged."""
+    try:
+        count = read_json(file)["examples"]
+    except (WorkspaceError, OSError, LookupError, TypeError):
+        return None
+    return count if isinstance(count, int) and count >= LEAST else None
 
 
 def _affordable(subject: Subject, seconds: float) -> int:
