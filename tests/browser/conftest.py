@@ -20,6 +20,7 @@ from attnscope.training.trained_unit import demo_folder
 from attnscope.training.unit import Training, Unit
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+WAIT = 60_000  # milliseconds until what never comes is an error; a busy machine is slow
 SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="40">'
     '<rect width="9" height="9"/></svg>'
@@ -118,13 +119,16 @@ class Watched:
         self.page.wait_for_selector("#opened[data-seconds]", state="attached")
         if tab:
             self.page.click(f"#tab-{tab}")
+        if tab == "attention":  # its scores are unpacked first
+            self.page.wait_for_selector("#attention .maps canvas", state="attached")
         return self.page
 
 
 @pytest.fixture(scope="session")
 def browser():
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=WAIT)
     with sync_playwright() as running:
         started = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield started
@@ -138,7 +142,7 @@ def opened(browser):
 
     def start(width=1280, height=900, **settings):
         context = browser.new_context(viewport={"width": width, "height": height}, **settings)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(WAIT)
         contexts.append(context)
         page = context.new_page()
         watched = Watched(page)
