@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 from cases import for_each
+from tool import load_tool
 
 ROOT = Path(__file__).parents[1]
 
 
-def load_tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("equations", ROOT / "tools" / "equations.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["equations"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-TOOL = load_tool()
+TOOL = load_tool("equations")
 # Every numbered equation of the papers' texts, and of sunlu's supplement those that are used; but
 # tutek Eq. 10, the Transformer's attention, which the paper quotes and does not use.
 IMPLEMENTED = {

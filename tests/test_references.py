@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from attnscope.runs.result import read_result
 from attnscope.runs.workspace import RESULTS
+from tool import load_tool
 
 ROOT = Path(__file__).parents[1]
 # Results that others replace when these are made: tutek's under Jain and Wallace's limits of
@@ -19,18 +17,7 @@ ROOT = Path(__file__).parents[1]
 REPLACED = {"tutek-imdb", "tutek-20news", "without-translation"}
 
 
-def load_tool() -> ModuleType:
-    path = ROOT / "tools" / "references.py"
-    spec = importlib.util.spec_from_file_location("references", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["references"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-TOOL = load_tool()
+TOOL = load_tool("references")
 LISTED = TOOL.references()
 
 
