@@ -140,7 +140,8 @@ function auditCurves(all) {
   };
   slider.addEventListener("input", draw);
   draw();
-  const points = (curve) => curve.x.map((step, index) => ({ series: curve.name, step, value: 100 * curve.y[index] }));
+  const percent = (share) => (share === null ? null : 100 * share);
+  const points = (curve) => curve.x.map((step, index) => ({ series: curve.name, step, value: percent(curve.y[index]) }));
   const series = all.map((curve) => ({ name: curve.name, colour: ink(curve.colour) }));
   // Once the section is in the page: a chart is as wide as its place.
   Promise.resolve()
