@@ -70,6 +70,14 @@ def test_rows_and_scores_are_those_of_each_unit_by_itself(group, tmp_path, case)
     assert_evaluated_alike(group(source, model, **settings), tmp_path)
 
 
+def test_scores_of_all_examples_are_those_of_each_unit_by_itself(group, tmp_path):
+    source, model, settings = CASES["translator"]
+    units = group(source, model, examples=6, stored=6, **settings)
+    assert_evaluated_alike(units, tmp_path)
+    kept = units[0].folder(tmp_path / "together").load_scores("examples")
+    assert len(kept["ids"]) == 6
+
+
 def test_units_of_two_tasks_are_evaluated_each_on_its_own(group, tmp_path):
     model = Seq2SeqSpec(embedding=5, hidden=4)
     tasks = MixtureCopy(length=4), SampledCopy(length=4, vocabulary=8)

@@ -118,8 +118,8 @@ HEADLINE = ("word_accuracy", "attention_similarity", "variance_drop", "share_sim
 def groups(config: Config) -> list[Group]:
     """Return all networks that do not translate: on eSCAN, on the simpler tasks, other kinds."""
     simple: list[Source] = [config.one_to_one, config.reversed, config.sorting]
-    simple = simple if config.task_seeds else []
-    tasks = [Group(task, model, config.task_seeds) for task in simple for model in MODELS]
+    seeds = config.task_seeds
+    tasks = [Group(task, model, seeds) for task in simple for model in MODELS if seeds]
     kinds = [KINDS[name] for name in ESCAN_KINDS if config.cell_seeds]
     return [
         *config.escan_groups,
