@@ -45,7 +45,7 @@ from attnscope.recipes.aitken.units import (
 )
 from attnscope.running.run import draw, run
 from attnscope.runs.pictures import Matrix, Plane
-from attnscope.runs.result import Measurement, Result
+from attnscope.runs.result import Measurement, Result, read_result
 from attnscope.runs.unit import UnitFolder
 from attnscope.training.trained_unit import TrainedUnit
 from cases import for_each
@@ -586,3 +586,11 @@ def test_phrases_with_marks_are_measured_and_drawn(recipe: str, tmp_path: Path) 
     assert done.result.select("word_accuracy")
     assert not done.notice
     assert any(path.suffix == ".svg" for path in done.figures)
+
+
+def test_shares_against_similarity_are_drawn_where_there_are_tasks_to_compare():
+    results = Path(__file__).parents[2] / "results"
+    alone = read_result(results / "variants" / "own-words" / "aitken" / "fig5" / "result.json")
+    several = read_result(results / "aitken" / "fig5" / "without-translation" / "result.json")
+    assert "similarity" not in fig5.draw(alone, [])
+    assert "similarity" in fig5.draw(several, [])

@@ -52,13 +52,15 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     for matrix in result.select_pictures(Matrix, "readout_product", ESCAN):
         title = f"d  eSCAN {name_of(matrix)}: readouts"
         panels.append(readout_panel(matrix, title, cell=34, value_format=".1f"))
-    forms = [_similarity(result, form) for form in ("raw", "centred")]
     charts: dict[str, Any] = {
         "fig5": beside(*panels, columns=2),
-        "similarity": beside(*forms, columns=2),
         "shares": _shares(result),
         "accuracy": _accuracies(result),
     }
+    # Of too few tasks there is no relation, and no picture of one.
+    if result.select("share_similarity_spearman"):
+        forms = [_similarity(result, form) for form in ("raw", "centred")]
+        charts["similarity"] = beside(*forms, columns=2)
     steps = [_by_step(result, model) for model in NAMES if _of(result, "term_share_at", model)]
     if steps:
         charts["steps"] = beside(*steps)
