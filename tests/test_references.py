@@ -56,10 +56,10 @@ def test_a_result_of_other_settings_or_with_bootstraps_is_old(reference, tmp_pat
     assert reference.state(tmp_path) == "missing"
 
 
-def test_a_result_is_kept_with_its_figures_and_without_those_that_are_no_longer_drawn(tmp_path):
+def test_a_result_is_kept_with_its_figures_as_svg_and_without_those_no_longer_drawn(tmp_path):
     made, target = tmp_path / "made", tmp_path / "kept"
-    for folder, name in ((made, "new.svg"), (target, "old.svg")):
-        (folder / "figures").mkdir(parents=True)
+    for folder, name in ((made, "new.svg"), (made, "new.png"), (target, "old.svg")):
+        (folder / "figures").mkdir(parents=True, exist_ok=True)
         (folder / "figures" / name).touch()
     (made / "result.json").write_text("{}")
     TOOL.keep(made, target)

@@ -91,12 +91,14 @@ def make(reference: Reference, out: Path, device: str, jobs: int | None) -> None
 
 
 def keep(folder: Path, target: Path) -> None:
-    """Copy a result with its figures; figures that are not drawn there stay as they are."""
+    """Copy a result with its figures, as SVG; figures that are not drawn there stay as they are."""
     target.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(folder / "result.json", target / "result.json")
     if (folder / "figures").is_dir():
         shutil.rmtree(target / "figures", ignore_errors=True)
-        shutil.copytree(folder / "figures", target / "figures")
+        shutil.copytree(
+            folder / "figures", target / "figures", ignore=shutil.ignore_patterns("*.png")
+        )
 
 
 def main() -> None:

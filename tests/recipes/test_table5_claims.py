@@ -11,6 +11,7 @@ from attnscope.claims.catalogue import catalogue
 from attnscope.claims.decide import Verdict
 from attnscope.claims.pool import Decision, Pool
 from attnscope.recipes.snell import table5_results
+from attnscope.recipes.snell.agreement import text_deviations
 from attnscope.recipes.snell.table5_results import CLAIMS
 from attnscope.runs.result import Measurement, Result
 from cases import for_each
@@ -59,18 +60,21 @@ def text(name: str, dataset: str, value: float | None, spread: float | None = 0.
     ]
 
 
-def decide(claim: str, rows: Rows, scale: str = "full", words: bool = False) -> Decision:
-    parallel = [row("median_length", name, 14, side="src", split="train") for name in PARALLEL]
-    result = Result(
+def result_of(rows: Rows, scale: str = "full", **config: str) -> Result:
+    return Result(
         recipe="snell/table5",
         scale=scale,  # type: ignore[arg-type]
-        config={"vectors": ""},
+        config={"vectors": "", **config},
         environment={"device": "cpu"},
         seconds=0.0,
-        measurements=(*parallel, *rows),
+        measurements=tuple(rows),
     )
+
+
+def decide(claim: str, rows: Rows, scale: str = "full", words: bool = False) -> Decision:
+    parallel = [row("median_length", name, 14, side="src", split="train") for name in PARALLEL]
     rule = CLAIMS[claim]
-    return (rule if words else stricter(rule))(Pool((result,)))
+    return (rule if words else stricter(rule))(Pool((result_of([*parallel, *rows], scale),)))
 
 
 def agreement(pair: str, dataset: str, value: float, spread: float, split: str = "val") -> Rows:
@@ -492,6 +496,15 @@ def test_deviations_from_the_papers_corpora_and_embeddings_are_told(claim: str) 
     assert "multi30k-en-de: The paper's figures come from the other direction" in deviation
     assert "embeddings: random, as in the released code" in deviation
     assert ".;" not in deviation
+
+
+def test_only_labelled_corpora_whose_own_run_had_no_list_have_a_vocabulary_by_counts() -> None:
+    settings = {"sst": {"listed": "glove_100d"}, "sms": {}, "multi30k-de-en": {}}
+    results = [
+        result_of([row("A(alpha,beta_uf)", name, 50.0)], **config)
+        for name, config in settings.items()
+    ]
+    assert text_deviations(Pool(tuple(results)), list(settings)).endswith("by counts alone: sms")
 
 
 def test_the_outlier_is_the_corpus_that_the_paper_leaves_out() -> None:

@@ -27,6 +27,7 @@ from attnscope.claims.pool import Pool
 from attnscope.claims.symbols import in_figures
 from attnscope.claims.table import Cells, Check, Claim, Needs, corpus_deviations
 from attnscope.data.corpus import Corpus
+from attnscope.data.known import definitions
 from attnscope.data.reading import parts
 from attnscope.figures.charts import Axis
 from attnscope.recipes.kit.baselines import baseline_rows, previous_token_row
@@ -263,10 +264,18 @@ def model1_row(table: AgreementTable, sheet: Sheet) -> Measurement:
 
 
 def text_deviations(pool: Pool, datasets: Sequence[str]) -> str:
-    """Return how corpora and embeddings differ from the paper's."""
-    config = pool.config()
-    vectors = config.get("vectors") or "random, as in the released code"
-    counts = "" if config.get("vectors") or config.get("listed") else "vocabulary by counts alone"
+    """Return how corpora, embeddings and vocabularies differ from the paper's."""
+    vectors = pool.config().get("vectors") or "random, as in the released code"
+    # By data set: results of several settings are decided together.
+    counted = {
+        row.dataset: not (result.config.get("vectors") or result.config.get("listed"))
+        for result in pool.results
+        for row in result.measurements
+    }
+    # Translations have pieces for words.
+    pieces = {name for name, corpus in definitions().items() if corpus.task == "translation"}
+    names = [name for name in datasets if counted.get(name) and name not in pieces]
+    counts = f"vocabulary by counts alone: {', '.join(names)}" if names else ""
     return corpus_deviations(datasets, f"embeddings: {vectors}", counts)
 
 
