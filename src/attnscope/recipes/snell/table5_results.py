@@ -334,8 +334,7 @@ def _figure2(rows: Sequence[Measurement], performance: str) -> list[alt.LayerCha
     xi, level = _of(rows, "xi(alpha,beta_uf)", **axes)[0], _of(rows, "A(alpha,beta_uf)")[0]
     x, tau = _steps(hat), xi.found["tau0"]
     end = max(int(row.axes["step"]) for row in hat)
-    label = agreement_label(level.name)
-    across = Guide([(0, level.number), (end, level.number)], label, at="start")
+    across = Guide([(0, level.number), (end, level.number)])
     up: list[Guide] = []
     title = f"Never exceeded: performance ξ = ξ* = {xi.number:.1f}"
     if not isinstance(tau, str):
@@ -345,7 +344,8 @@ def _figure2(rows: Sequence[Measurement], performance: str) -> list[alt.LayerCha
         x,
         _PERCENT,
         {"attention of two seeds, A(α, α̂(τ))": SCORES["attention"]},
-        title="Attention of another seed",
+        # In the title: curves cross this line wherever they like, and a label with it.
+        title=f"Another seed's attention, and A(α, β uniform) = {level.number:.1f}",
         labels="none",
         guides=[across, *up],
     )
