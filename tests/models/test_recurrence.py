@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from unittest.mock import patch
+
 import pytest
 import torch
 from hypothesis import given, strategies as st
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
+from attnscope.models import recurrence as module
+from attnscope.models.dropout import dropped
 from attnscope.models.recurrence import Recurrence
 from cases import for_each
 
 THEIRS = {"lstm": nn.LSTM, "gru": nn.GRU}
-lengths = st.lists(st.integers(1, 6), min_size=1, max_size=5)
+# Up to two groups of like length.
+lengths = st.lists(st.integers(1, 6), min_size=1, max_size=20)
+
+
+@contextmanager
+def reading(way):
+    """Read unequal lengths padded, as on a CPU, or packed, as on a GPU."""
+    with patch.object(module, "stays_padded", lambda device: way == "padded"):
+        yield
 
 
 def first_row(state, row):
@@ -23,12 +36,14 @@ def first_row(state, row):
 
 @for_each("cell", ["lstm", "gru"])
 @for_each("directions", [1, 2])
+@for_each("way", ["padded", "packed"])
 @given(lengths=lengths, more=st.integers(0, 3), seed=st.integers(0, 2**32))
-def test_each_sequence_is_read_as_if_it_were_alone(cell, directions, lengths, more, seed):
+def test_each_sequence_is_read_as_if_it_were_alone(cell, directions, way, lengths, more, seed):
     torch.manual_seed(seed)
     layer = Recurrence(cell, 3, 4, directions).double()
     inputs = torch.randn(len(lengths), max(lengths) + more, 3, dtype=torch.float64)
-    states, last = layer(inputs, torch.tensor(lengths))
+    with reading(way):
+        states, last = layer(inputs, torch.tensor(lengths))
     assert states.shape == (*inputs.shape[:2], layer.width)
     for row, length in enumerate(lengths):
         alone, end = layer.layer(inputs[row : row + 1, :length])
@@ -38,8 +53,14 @@ def test_each_sequence_is_read_as_if_it_were_alone(cell, directions, lengths, mo
             torch.testing.assert_close(one, other)
 
 
-@pytest.mark.parametrize("cell", ["lstm", "gru"])
-def test_each_sequence_goes_on_from_its_own_state(cell):
+@for_each("cell", ["lstm", "gru"])
+@for_each("way", ["padded", "packed"])
+def test_each_sequence_goes_on_from_its_own_state(cell, way):
+    with reading(way):
+        check_states_go_on(cell)
+
+
+def check_states_go_on(cell):
     torch.manual_seed(0)
     layer = Recurrence(cell, 3, 4).double()
     inputs, more = torch.randn(2, 3, 5, 3, dtype=torch.float64)
@@ -56,7 +77,13 @@ def test_each_sequence_goes_on_from_its_own_state(cell):
 @for_each("directions", [1, 2])
 @for_each("layers", [2, 3])
 @for_each("counts", [[4, 4, 4], [2, 5, 1]])
-def test_stacked_layers_are_those_of_pytorch(cell, directions, layers, counts):
+@for_each("way", ["padded", "packed"])
+def test_stacked_layers_are_those_of_pytorch(cell, directions, layers, counts, way):
+    with reading(way):
+        check_stacks(cell, directions, layers, counts)
+
+
+def check_stacks(cell, directions, layers, counts):
     torch.manual_seed(0)
     stack = Recurrence(cell, 3, 4, directions, layers, dropout=0.5).double()
     theirs = THEIRS[cell](3, 4, layers, batch_first=True, bidirectional=directions == 2).double()
@@ -76,8 +103,14 @@ def test_stacked_layers_are_those_of_pytorch(cell, directions, layers, counts):
     )
 
 
-@pytest.mark.parametrize("cell", ["lstm", "gru"])
-def test_gradients_pass_through_unequal_lengths_as_through_pytorchs_packing(cell):
+@for_each("cell", ["lstm", "gru"])
+@for_each("way", ["padded", "packed"])
+def test_gradients_pass_through_unequal_lengths_as_through_pytorchs_packing(cell, way):
+    with reading(way):
+        check_gradients(cell)
+
+
+def check_gradients(cell):
     torch.manual_seed(0)
     layer = Recurrence(cell, 3, 4, 2).double()
     inputs = torch.randn(3, 5, 3, dtype=torch.float64, requires_grad=True)
@@ -92,11 +125,29 @@ def test_gradients_pass_through_unequal_lengths_as_through_pytorchs_packing(cell
     assert not ours[0][2, 1:].any()
 
 
-def test_gradients_of_gradients_pass_through_unequal_lengths():
+@for_each("way", ["padded", "packed"])
+def test_gradients_of_gradients_pass_through_unequal_lengths(way):
     torch.manual_seed(0)
     layer, lengths = Recurrence("gru", 2, 2).double(), torch.tensor([3, 1])
     inputs = torch.randn(2, 3, 2, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradgradcheck(lambda values: layer(values, lengths)[0], [inputs])
+    with reading(way):
+        assert torch.autograd.gradgradcheck(lambda values: layer(values, lengths)[0], [inputs])
+
+
+@for_each("cell", ["lstm", "gru"])
+def test_padded_and_packed_are_the_same_in_single_precision(cell):
+    torch.manual_seed(0)
+    layer, lengths = Recurrence(cell, 30, 20, 2), torch.randint(1, 60, (40,))
+    inputs, weights = torch.randn(40, 60, 30), torch.randn(40, 60, 40)
+    found = {}
+    for way in ("padded", "packed"):
+        with reading(way):
+            states, last = layer(inputs, lengths)
+        loss = (states * weights).sum()
+        gradients = torch.autograd.grad(loss, [*layer.parameters()])
+        found[way] = [states, *(last if cell == "lstm" else (last,)), *gradients]
+    for one, other in zip(found["padded"], found["packed"], strict=True):
+        assert (one - other).abs().max() < 2e-6 * max(1, other.abs().max())
 
 
 def between_layers(recurrence, inputs, lengths, generator):
@@ -117,6 +168,17 @@ def between_layers(recurrence, inputs, lengths, generator):
     ]
 
 
+def test_dropout_of_padded_sequences_is_that_of_packed_ones():
+    torch.manual_seed(0)
+    stack, inputs = Recurrence(**STACK, dropout=0.5).double(), torch.randn(40, 40, 3).double()
+    lengths = UNEQUAL[torch.randperm(40)]
+    packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+    taken = dropped(stack.layer(packed)[0], 0.5, torch.Generator().manual_seed(1))
+    expected, _ = pad_packed_sequence(stack.upper[0](taken)[0], batch_first=True)
+    states, _ = stack(inputs, lengths, None, torch.Generator().manual_seed(1))
+    torch.testing.assert_close(states, expected)
+
+
 STACK = {"cell": "lstm", "inputs": 3, "hidden": 16, "directions": 2, "layers": 2}
 UNEQUAL = torch.arange(1, 41)
 
@@ -125,7 +187,8 @@ UNEQUAL = torch.arange(1, 41)
 @for_each("lengths", [UNEQUAL, UNEQUAL * 0 + 40], ids=["unequal", "equal"])
 def test_dropout_hides_its_share_between_layers_and_scales_the_rest(rate, lengths):
     stack, inputs = Recurrence(**STACK, dropout=rate), torch.randn(40, 40, 3)
-    given, taken = between_layers(stack, inputs, lengths, torch.Generator().manual_seed(1))
+    with reading("packed"):
+        given, taken = between_layers(stack, inputs, lengths, torch.Generator().manual_seed(1))
     hidden = taken == 0
     torch.testing.assert_close(taken[~hidden], given[~hidden] / (1 - rate))
     spread = (rate * (1 - rate) / hidden.numel()) ** 0.5
@@ -151,7 +214,8 @@ def test_neither_the_first_layers_inputs_nor_the_last_ones_outputs_are_dropped()
 
 def test_without_a_generator_nothing_is_dropped():
     stack, inputs = Recurrence(**STACK, dropout=0.5), torch.randn(40, 40, 3)
-    given, taken = between_layers(stack, inputs, UNEQUAL, None)
+    with reading("packed"):
+        given, taken = between_layers(stack, inputs, UNEQUAL, None)
     assert given.equal(taken)
 
 

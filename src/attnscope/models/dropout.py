@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
@@ -97,11 +97,40 @@ def masks_given(row: Bool[Tensor, " number"]) -> Masks:
     return given
 
 
-def packed_mask(
-    randomness: Randomness, rows: int, width: int, rate: float, lengths: Int[Tensor, " batch"]
-) -> Bool[Tensor, "row width"]:
-    """Return a mask of packed texts, with rows that do not count after the real ones."""
-    return _masks(randomness)(torch.Size((rows, width)), rate, lengths)
+def dropped_words(
+    values: Float[Tensor, "batch time width"],
+    rate: float,
+    lengths: Int[Tensor, " batch"],
+    placed: Int[Tensor, " batch"],
+    randomness: Randomness | None,
+) -> Float[Tensor, "batch time width"]:
+    """Drop of padded texts what `dropped` drops of packed ones.
+
+    ``placed`` are the lengths on the values' device.
+    """
+    if randomness is None or rate == 0:
+        return values
+    batch, time, width = values.shape
+    mask = _masks(randomness)(torch.Size((batch * time, width)), rate, lengths)
+    kept = moved(mask, values.device).index_select(0, packed_places(placed, time).flatten())
+    return values * kept.view_as(values) * (1 / (1 - rate))
+
+
+def packed_places(lengths: Int[Tensor, " batch"], width: int) -> Int[Tensor, "batch width"]:
+    """Return where PyTorch's packing puts the words of padded texts; anything at padding.
+
+    Packed, words are in the order of time, and at each time from the longest text to the shortest.
+    Texts of equal length are not packed and stay in the order of text and time.
+    """
+    text = torch.arange(len(lengths), device=lengths.device)
+    time = torch.arange(width, device=lengths.device)
+    longer = lengths[None] > lengths[:, None]
+    earlier = (lengths[None] == lengths[:, None]) & (text < text[:, None])
+    rank = (longer | earlier).sum(1)
+    before = torch.minimum(lengths[:, None], time).sum(0)
+    packed: Bool[Tensor, ""] = lengths.min() < lengths.max()
+    places = torch.where(packed, before + rank[:, None], text[:, None] * lengths.max() + time)
+    return places.clamp(max=len(lengths) * width - 1)
 
 
 def no_masks(

@@ -1,8 +1,9 @@
 """Recurrent encoders and decoders over sequences of unequal length.
 
-Sequences are packed, so that padding reaches neither the states nor the backward direction; where
-all lengths are equal packing is skipped, which changes nothing but the time it takes. Layers are
-stacked by hand, so that the dropout between them comes from an explicit generator.
+Padding reaches neither the states nor the backward direction. On a GPU sequences are packed. On a
+CPU, where packed LSTMs take two to seven times as long, they stay padded, in groups of like length,
+and the cell is held at padding. Where all lengths are equal neither is needed. Layers are stacked
+by hand, so that the dropout between them comes from an explicit generator.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from attnscope.data.batch import moved
-from attnscope.models.dropout import Randomness, dropped
+from attnscope.models.dropout import Randomness, dropped, dropped_words
 
 Cell = Literal["lstm", "gru"]
 State = Tensor | tuple[Tensor, Tensor]
@@ -68,27 +69,36 @@ class Recurrence(nn.Module):
         Dropout is drawn from the generator; without one nothing is dropped.
         """
         width = inputs.shape[1]
+
+        def drop(values: Any) -> Any:
+            return dropped(values, self.dropout, generator)
+
+        def drop_words(values: Tensor) -> Tensor:
+            return dropped_words(values, self.dropout, lengths, lengths, generator)
+
         if bool((lengths == width).all()):
-            return self._through(inputs, state, generator)
+            return self._through(inputs, state, _call, drop)
+        if stays_padded(inputs.device) and (state is None or self.directions == 1):
+            return self._through(inputs, state, _Groups(lengths, width).read, drop_words)
         packing = _Packing.of(lengths, width, inputs.device)
         start = None if state is None else _each(packing.sort, state)
-        states, last = self._through(packing.pack(inputs), start, generator)
+        states, last = self._through(packing.pack(inputs), start, _call, drop)
         return packing.pad(states), _each(packing.unsort, last)
 
     def _through(
-        self, values: Any, state: State | None, generator: Randomness | None
+        self,
+        values: Any,
+        state: State | None,
+        read: Callable[[Any, Any, State | None], tuple[Any, State]],
+        drop: Callable[[Any], Any],
     ) -> tuple[Any, State]:
-        if not self.upper:
-            return self.layer(values, state)
         ends = []
         for number, layer in enumerate((self.layer, *self.upper)):
-            if number:
-                values = dropped(values, self.dropout, generator)
             own = slice(number * self.directions, (number + 1) * self.directions)
             start = None if state is None else _each(lambda part, own=own: part[own], state)
-            values, end = layer(values, start)
+            values, end = read(layer, drop(values) if number else values, start)
             ends.append(end)
-        return values, _each(lambda *parts: torch.cat(parts), *ends)
+        return values, ends[0] if not self.upper else _each(lambda *p: torch.cat(p), *ends)
 
     def mean_over_directions(self, state: State) -> State:
         """Return a state as a decoder of one direction starts from it: per layer, the mean."""
@@ -108,6 +118,96 @@ def _each(function: Callable[..., Tensor], *states: State) -> State:
 def reordered(state: State, rows: Int[Tensor, " row"]) -> State:
     """Return a state with its examples in another order, repeated or left out."""
     return _each(lambda part: part.index_select(1, rows), state)
+
+
+def stays_padded(device: torch.device) -> bool:
+    """Return whether sequences of unequal length are read without packing them."""
+    return device.type == "cpu"
+
+
+def _call(layer: Any, values: Any, start: State | None) -> tuple[Any, State]:
+    return layer(values, start)
+
+
+_TOGETHER = 8  # sequences of a group at least; smaller products are slower than the padding
+_MOST_GROUPS = 4
+_HOLD = 1e4  # as the input of a sigmoid it gives exactly 1, and its negative exactly 0
+SUFFIXES = ("", "_reverse")  # of PyTorch's names of a direction's parameters
+
+
+class _Groups:
+    """Padded sequences in groups of like length, each read at its own width.
+
+    A further input is 1 at padding. Its weights close an LSTM's input gate and open its forget
+    gate, or keep a GRU's state, so that what the cell has at the end it keeps; and a backward
+    direction, which meets the padding first, leaves it with the zeros that it began with. The gates
+    are exactly 0 and 1 there, and so are the gradients that pass.
+    """
+
+    def __init__(self, lengths: Int[Tensor, " batch"], width: int) -> None:
+        self.lengths, self.order = torch.sort(lengths, descending=True, stable=True)
+        self.inverse, self.width = self.order.argsort(), width
+        count = max(1, min(_MOST_GROUPS, len(lengths) // _TOGETHER))
+        self.rows = [part.tolist() for part in torch.arange(len(lengths)).tensor_split(count)]
+        self.padding = torch.arange(width) >= self.lengths[:, None]
+
+    def read(
+        self,
+        layer: nn.LSTM | nn.GRU,
+        values: Float[Tensor, "batch time width"],
+        start: State | None,
+    ) -> tuple[Float[Tensor, "batch time state"], State]:
+        """Return a layer's states, 0 at padding, and each sequence's last ones."""
+        function: Any = torch.lstm if isinstance(layer, nn.LSTM) else torch.gru
+        weights, kept = _held(layer), torch.is_grad_enabled()
+        marked = torch.cat([values[self.order], self.padding[..., None].to(values.dtype)], -1)
+        if start is None:
+            zeros = values.new_zeros(1 + layer.bidirectional, len(values), layer.hidden_size)
+            start = (zeros, zeros) if isinstance(layer, nn.LSTM) else zeros
+        start = _each(lambda part: part[:, self.order], start)
+        found, ends = [], []
+        for rows in self.rows:
+            own, longest = slice(rows[0], rows[-1] + 1), int(self.lengths[rows[0]])
+            begin = _each(lambda part, own=own: part[:, own].contiguous(), start)
+            states, *end = function(
+                marked[own, :longest], begin, weights, True, 1, 0.0, kept, layer.bidirectional, True
+            )
+            found.append(nn.functional.pad(states, (0, 0, 0, self.width - longest)))
+            ends.append(end)
+        states = torch.cat(found).masked_fill(self.padding[..., None], 0.0)[self.inverse]
+        last = [torch.cat(parts, 1)[:, self.inverse] for parts in zip(*ends, strict=True)]
+        if len(last) == 1:
+            return states, last[0]
+        by_direction = states.unflatten(-1, (1 + layer.bidirectional, -1))
+        return states, (last_states(by_direction, self.lengths[self.inverse]), last[1])
+
+
+def _held(layer: nn.LSTM | nn.GRU) -> list[Tensor]:
+    """Return a layer's parameters, by direction, with the weights of the input that holds."""
+    gates = [-_HOLD, _HOLD, 0.0, 0.0] if isinstance(layer, nn.LSTM) else [0.0, _HOLD, 0.0]
+    dtype = next(layer.parameters()).dtype
+    column = torch.tensor(gates, dtype=dtype).repeat_interleave(layer.hidden_size)[:, None]
+    held = []
+    for suffix in SUFFIXES[: 1 + layer.bidirectional]:
+        words, *others = (
+            getattr(layer, f"{name}_l0{suffix}")
+            for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        )
+        held += [torch.cat([words, column], 1), *others]
+    return held
+
+
+def last_states(
+    states: Float[Tensor, "batch time direction hidden"], lengths: Int[Tensor, " batch"]
+) -> Float[Tensor, "direction batch hidden"]:
+    """Return each text's last state: at its end, and of the backward direction at its start."""
+    places = torch.arange(states.shape[1], device=states.device)
+    # A sum and not a gather, whose gradient has no deterministic kernel on a GPU.
+    at_end = (places == lengths[:, None] - 1)[..., None].to(states.dtype)
+    ends = [(states[:, :, 0] * at_end).sum(1)]
+    if states.shape[2] == 2:
+        ends.append(states[:, 0, 1])
+    return torch.stack(ends)
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from torch import nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from attnscope.data.randomness import generator
-from attnscope.models.dropout import masks_from
+from attnscope.models.dropout import masks_from, packed_places
 from attnscope.models.encoders import Concat, Recurrent
 from attnscope.models.recurrence import Recurrence
 from attnscope.training.engine.recurrent_cells import ELEMENTWISE, FUSED
-from attnscope.training.engine.vmappable import packed_places, vmappable
+from attnscope.training.engine.vmappable import vmappable
 
 LENGTHS = torch.tensor([[3, 6, 1, 5], [7, 7, 7, 7], [1, 1, 2, 1]])
 WIDTH = 7  # no text of the first and the third model is that long

@@ -13,18 +13,17 @@ from itertools import chain
 from typing import TypeVar
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attnscope.data.batch import moved
 from attnscope.models.cells import product
-from attnscope.models.dropout import Randomness, packed_mask
-from attnscope.models.recurrence import Recurrence, State
+from attnscope.models.dropout import Randomness, dropped_words
+from attnscope.models.recurrence import SUFFIXES, Recurrence, State, last_states
 from attnscope.training.engine.padded_recurrence import GRUTexts, LSTMTexts
 from attnscope.training.engine.recurrent_cells import RecurrentCells
 
 M = TypeVar("M", bound=nn.Module)
-_SUFFIXES = ("", "_reverse")  # of PyTorch's names of a direction's parameters
 
 
 def vmappable(model: M, cells: RecurrentCells) -> M:
@@ -101,7 +100,7 @@ def _read(
     placed = moved(lengths, inputs.device)
     for number, layer in enumerate((recurrence.layer, *recurrence.upper)):
         if number:
-            values = _dropped(values, recurrence.dropout, lengths, placed, randomness)
+            values = dropped_words(values, recurrence.dropout, lengths, placed, randomness)
         first = number * recurrence.directions
         own = None if state is None else _rows(state, first, recurrence.directions)
         values, end = read_layer(layer, values, placed, own, cells)
@@ -133,7 +132,7 @@ def read_layer(
     It may be under `torch.func.vmap`, with gradients taken outside, and in a CUDA graph.
     """
     assert isinstance(layer, nn.LSTM | nn.GRU)
-    suffixes = _SUFFIXES[: 1 + layer.bidirectional]
+    suffixes = SUFFIXES[: 1 + layer.bidirectional]
     words, word_biases, states, state_biases = (
         [getattr(layer, f"{name}_l0{suffix}") for suffix in suffixes]
         for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
@@ -149,57 +148,11 @@ def read_layer(
             gates[None], weight, start[0][None], start[1][None], ends, cells
         )
         padded = found.squeeze(0)
-        return padded.flatten(-2), (_last(padded, lengths), cell.squeeze(0))
+        return padded.flatten(-2), (last_states(padded, lengths), cell.squeeze(0))
     gates = _gates(inputs, torch.cat(words), torch.cat(word_biases))
     gates = gates.unflatten(-1, (len(suffixes), -1))
     offsets = torch.stack(state_biases)[None]
     found, *_ = GRUTexts.apply(gates[None], weight, offsets, start[None], ends, cells)
     # Not found[0], whose gradient is a copy into zeros.
     padded = found.squeeze(0)
-    return padded.flatten(-2), _last(padded, lengths)
-
-
-def _last(
-    states: Float[Tensor, "batch time direction hidden"], lengths: Int[Tensor, " batch"]
-) -> Float[Tensor, "direction batch hidden"]:
-    """Return each text's last state: at its end, and of the backward direction at its start."""
-    places = torch.arange(states.shape[1], device=states.device)
-    # A sum and not a gather, whose gradient has no deterministic kernel on a GPU.
-    at_end = (places == lengths[:, None] - 1)[..., None].to(states.dtype)
-    ends = [(states[:, :, 0] * at_end).sum(1)]
-    if states.shape[2] == 2:
-        ends.append(states[:, 0, 1])
-    return torch.stack(ends)
-
-
-def _dropped(
-    values: Float[Tensor, "batch time width"],
-    rate: float,
-    lengths: Int[Tensor, " batch"],
-    placed: Int[Tensor, " batch"],
-    randomness: Randomness | None,
-) -> Float[Tensor, "batch time width"]:
-    """Drop what `dropped` drops of packed texts; ``placed`` are the lengths on the device."""
-    if randomness is None or rate == 0:
-        return values
-    batch, time, width = values.shape
-    mask = moved(packed_mask(randomness, batch * time, width, rate, lengths), values.device)
-    kept = mask.index_select(0, packed_places(placed, time).flatten())
-    return values * kept.view_as(values) * (1 / (1 - rate))
-
-
-def packed_places(lengths: Int[Tensor, " batch"], width: int) -> Int[Tensor, "batch width"]:
-    """Return where PyTorch's packing puts the words of padded texts; anything at padding.
-
-    Packed, words are in the order of time, and at each time from the longest text to the shortest.
-    Texts of equal length are not packed (`Recurrence`) and stay in the order of text and time.
-    """
-    text = torch.arange(len(lengths), device=lengths.device)
-    time = torch.arange(width, device=lengths.device)
-    longer = lengths[None] > lengths[:, None]
-    earlier = (lengths[None] == lengths[:, None]) & (text < text[:, None])
-    rank = (longer | earlier).sum(1)
-    before = torch.minimum(lengths[:, None], time).sum(0)
-    packed: Bool[Tensor, ""] = lengths.min() < lengths.max()
-    places = torch.where(packed, before + rank[:, None], text[:, None] * lengths.max() + time)
-    return places.clamp(max=len(lengths) * width - 1)
+    return padded.flatten(-2), last_states(padded, lengths)
