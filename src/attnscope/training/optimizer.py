@@ -41,7 +41,8 @@ class Adam(OptimizerSpec):
 
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
         """Return Adam."""
-        return torch.optim.Adam(parameters, lr=self.lr)
+        trained = list(parameters)
+        return torch.optim.Adam(trained, lr=self.lr, fused=_fused(trained))
 
 
 class Sgd(OptimizerSpec):
@@ -98,7 +99,8 @@ class ClippedAdam(_Clipped):
     clip: float = Field(5.0, gt=0, description="largest norm of a model's whole gradient")
 
     def _optimizer(self, parameters: list[Tensor], clip: Callable[[], object]) -> _DecayingAdam:
-        adam = _DecayingAdam(parameters, lr=self.lr, weight_decay=self.weight_decay)
+        fused = _fused(parameters)
+        adam = _DecayingAdam(parameters, lr=self.lr, weight_decay=self.weight_decay, fused=fused)
         adam.clip, adam.decay = clip, 1.0
         return adam
 
@@ -117,7 +119,8 @@ class AitkenAdam(_Clipped):
     clip: float = Field(10.0, gt=0, description="largest norm of a model's whole gradient")
 
     def _optimizer(self, parameters: list[Tensor], clip: Callable[[], object]) -> _DecayingAdam:
-        adam = _DecayingAdam(parameters, lr=self.lr, betas=self.betas, eps=self.eps)
+        fused = _fused(parameters)
+        adam = _DecayingAdam(parameters, lr=self.lr, betas=self.betas, eps=self.eps, fused=fused)
         adam.clip, adam.decay = clip, self.decay
         return adam
 
@@ -138,6 +141,14 @@ class _DecayingAdam(torch.optim.Adam):
         for group in self.param_groups:
             group["lr"] = self.defaults["lr"] * self.decay**made
         return super().step(closure)
+
+
+def _fused(parameters: list[Tensor]) -> bool | None:
+    """Return whether Adam is one pass over all numbers, which spares a CPU's memory nine others.
+
+    A GPU keeps PyTorch's own choice, which a recorded graph replays.
+    """
+    return True if all(each.device.type == "cpu" for each in parameters) else None
 
 
 def _trained(models: StackedModels) -> list[Tensor]:

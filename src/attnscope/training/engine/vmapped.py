@@ -236,14 +236,17 @@ class Gradients:
 
 
 def _unshared(gradients: Sequence[Tensor | None]) -> list[Tensor | None]:
-    """Return gradients in memory of their own each, so that clipping scales each of them once.
+    """Return gradients in memory of their own each, laid out as their parameters are.
 
-    Autograd returns one tensor for parameters that are added up, as an LSTM's biases are.
+    Autograd returns one tensor for parameters that are added up, as an LSTM's biases are, and
+    clipping is to scale each once. It also returns transposed ones, whose numbers a fused Adam
+    takes for those of other weights.
     """
     taken: set[int] = set()
     found: list[Tensor | None] = []
     for gradient in gradients:
         if gradient is not None:
+            gradient = gradient.contiguous()
             if gradient.untyped_storage().data_ptr() in taken:
                 gradient = gradient.clone()
             taken.add(gradient.untyped_storage().data_ptr())
