@@ -1,9 +1,9 @@
 """Recurrent encoders and decoders over sequences of unequal length.
 
-Padding reaches neither the states nor the backward direction. On a GPU sequences are packed. On a
-CPU, where packed LSTMs take two to seven times as long, they stay padded, in groups of like length,
-and the cell is held at padding. Where all lengths are equal neither is needed. Layers are stacked
-by hand, so that the dropout between them comes from an explicit generator.
+Padding reaches neither the states nor the backward direction: sequences are packed. LSTMs on a CPU,
+which take two to seven times as long when packed, read them padded, in groups of like length, and
+hold their cells at padding. Where all lengths are equal neither is needed. Layers are stacked by
+hand, so that the dropout between them comes from an explicit generator.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Recurrence(nn.Module):
 
         if bool((lengths == width).all()):
             return self._through(inputs, state, _call, drop)
-        if stays_padded(inputs.device) and (state is None or self.directions == 1):
+        if stays_padded(self.layer, inputs) and (state is None or self.directions == 1):
             return self._through(inputs, state, _Groups(lengths, width).read, drop_words)
         packing = _Packing.of(lengths, width, inputs.device)
         start = None if state is None else _each(packing.sort, state)
@@ -120,73 +120,86 @@ def reordered(state: State, rows: Int[Tensor, " row"]) -> State:
     return _each(lambda part: part.index_select(1, rows), state)
 
 
-def stays_padded(device: torch.device) -> bool:
-    """Return whether sequences of unequal length are read without packing them."""
-    return device.type == "cpu"
+def stays_padded(layer: nn.LSTM | nn.GRU, inputs: Tensor) -> bool:
+    """Return whether a layer reads sequences of unequal length without packing them."""
+    return isinstance(layer, nn.LSTM) and inputs.device.type == "cpu"
 
 
 def _call(layer: Any, values: Any, start: State | None) -> tuple[Any, State]:
     return layer(values, start)
 
 
-_TOGETHER = 8  # sequences of a group at least; smaller products are slower than the padding
-_MOST_GROUPS = 4
+_ROOM = 100  # positions of padding that a group may have; another group costs about as much
 _HOLD = 1e4  # as the input of a sigmoid it gives exactly 1, and its negative exactly 0
 SUFFIXES = ("", "_reverse")  # of PyTorch's names of a direction's parameters
 
 
 class _Groups:
-    """Padded sequences in groups of like length, each read at its own width.
+    """Padded sequences in groups of like length, each read by an LSTM at its own width.
 
-    A further input is 1 at padding. Its weights close an LSTM's input gate and open its forget
-    gate, or keep a GRU's state, so that what the cell has at the end it keeps; and a backward
-    direction, which meets the padding first, leaves it with the zeros that it began with. The gates
-    are exactly 0 and 1 there, and so are the gradients that pass.
+    A further input is 1 at padding. Its weights close the input gate and open the forget gate, so
+    that a cell keeps what it has at the end; and a backward direction, which meets the padding
+    first, leaves it with the zeros that it began with. The gates are exactly 0 and 1 there, and so
+    are the gradients that pass.
     """
 
     def __init__(self, lengths: Int[Tensor, " batch"], width: int) -> None:
         self.lengths, self.order = torch.sort(lengths, descending=True, stable=True)
         self.inverse, self.width = self.order.argsort(), width
-        count = max(1, min(_MOST_GROUPS, len(lengths) // _TOGETHER))
-        self.rows = [part.tolist() for part in torch.arange(len(lengths)).tensor_split(count)]
         self.padding = torch.arange(width) >= self.lengths[:, None]
+        self.sizes = _alike(self.lengths.tolist())
 
     def read(
-        self,
-        layer: nn.LSTM | nn.GRU,
-        values: Float[Tensor, "batch time width"],
-        start: State | None,
+        self, layer: nn.LSTM, values: Float[Tensor, "batch time width"], start: State | None
     ) -> tuple[Float[Tensor, "batch time state"], State]:
         """Return a layer's states, 0 at padding, and each sequence's last ones."""
-        function: Any = torch.lstm if isinstance(layer, nn.LSTM) else torch.gru
-        weights, kept = _held(layer), torch.is_grad_enabled()
         marked = torch.cat([values[self.order], self.padding[..., None].to(values.dtype)], -1)
         if start is None:
             zeros = values.new_zeros(1 + layer.bidirectional, len(values), layer.hidden_size)
-            start = (zeros, zeros) if isinstance(layer, nn.LSTM) else zeros
-        start = _each(lambda part: part[:, self.order], start)
+            start = zeros, zeros
+        hidden, cell = (part[:, self.order].split(self.sizes, 1) for part in start)
+        weights, kept = _held(layer), torch.is_grad_enabled()
         found, ends = [], []
-        for rows in self.rows:
-            own, longest = slice(rows[0], rows[-1] + 1), int(self.lengths[rows[0]])
-            begin = _each(lambda part, own=own: part[:, own].contiguous(), start)
-            states, *end = function(
-                marked[own, :longest], begin, weights, True, 1, 0.0, kept, layer.bidirectional, True
+        for own, lengths, *begin in zip(
+            marked.split(self.sizes), self.lengths.split(self.sizes), hidden, cell, strict=True
+        ):
+            longest = int(lengths[0])
+            states, _, end = torch.lstm(
+                own[:, :longest],
+                [part.contiguous() for part in begin],
+                weights,
+                has_biases=True,
+                num_layers=1,
+                dropout=0.0,
+                train=kept,
+                bidirectional=layer.bidirectional,
+                batch_first=True,
             )
             found.append(nn.functional.pad(states, (0, 0, 0, self.width - longest)))
             ends.append(end)
         states = torch.cat(found).masked_fill(self.padding[..., None], 0.0)[self.inverse]
-        last = [torch.cat(parts, 1)[:, self.inverse] for parts in zip(*ends, strict=True)]
-        if len(last) == 1:
-            return states, last[0]
         by_direction = states.unflatten(-1, (1 + layer.bidirectional, -1))
-        return states, (last_states(by_direction, self.lengths[self.inverse]), last[1])
+        last = last_states(by_direction, self.lengths[self.inverse])
+        return states, (last, torch.cat(ends, 1)[:, self.inverse])
 
 
-def _held(layer: nn.LSTM | nn.GRU) -> list[Tensor]:
+def _alike(lengths: list[int]) -> list[int]:
+    """Return the sizes of groups of little padding; the longest come first."""
+    sizes, longest, padding = [0], lengths[0], 0
+    for length in lengths:
+        padding += longest - length
+        if padding > _ROOM:
+            sizes.append(0)
+            longest, padding = length, 0
+        sizes[-1] += 1
+    return sizes
+
+
+def _held(layer: nn.LSTM) -> list[Tensor]:
     """Return a layer's parameters, by direction, with the weights of the input that holds."""
-    gates = [-_HOLD, _HOLD, 0.0, 0.0] if isinstance(layer, nn.LSTM) else [0.0, _HOLD, 0.0]
     dtype = next(layer.parameters()).dtype
-    column = torch.tensor(gates, dtype=dtype).repeat_interleave(layer.hidden_size)[:, None]
+    gates = torch.tensor([-_HOLD, _HOLD, 0.0, 0.0], dtype=dtype)
+    column = gates.repeat_interleave(layer.hidden_size)[:, None]
     held = []
     for suffix in SUFFIXES[: 1 + layer.bidirectional]:
         words, *others = (
