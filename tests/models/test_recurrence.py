@@ -139,6 +139,14 @@ def test_gradients_of_gradients_pass_through_unequal_lengths(cell, way):
         assert torch.autograd.gradgradcheck(lambda values: layer(values, lengths)[0], [inputs])
 
 
+@given(lengths=st.lists(st.integers(1, 4000), min_size=1, max_size=40))
+def test_groups_of_like_length_have_little_padding(lengths):
+    groups = module._Groups(torch.tensor(lengths), max(lengths))
+    parts = groups.lengths.split(groups.sizes)
+    assert all(len(part) for part in parts)
+    assert all(int((part[0] - part).sum()) <= module._ROOM for part in parts)
+
+
 def test_padded_and_packed_are_the_same_in_single_precision():
     torch.manual_seed(0)
     layer, lengths = Recurrence("lstm", 30, 20, 2), torch.randint(1, 60, (40,))
