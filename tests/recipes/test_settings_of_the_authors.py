@@ -73,6 +73,18 @@ def test_concat_attends_with_half_of_its_state():
     assert widths == {"base": 150, "concat": 300, "residual": 150}
 
 
+def test_masked_words_keep_their_vectors_where_the_other_models_train_them():
+    for embeddings, others in (("frozen", ("embedding",)), ("trained", ())):
+        small = {"corpus": "grammar-sentiment", "vectors": "", "embeddings": embeddings}
+        config = tutek.TutekConfig.model_validate(small)
+        source = tutek.open_corpus(config, "grammar-sentiment")
+        for name in ("base", "tying", "mlm"):
+            variant = tutek.ModelVariant(name, "additive")
+            weight = 1.0 if name in tutek.GRIDS else None
+            frozen = tutek.unit_of(config, source, variant, 0, weight).training.frozen
+            assert frozen == (("embedding",) if name == "mlm" else others)
+
+
 def test_adversaries_train_longer_than_the_models_they_imitate():
     config = fig1.Config()
     assert (config.epochs, config.adversary_epochs) == (8, 80)

@@ -44,6 +44,7 @@ from attnscope.training.unit import Training, Unit, every
 CORPORA = ("tutek-sst", "tutek-imdb-uncut", "tutek-ag-news", "tutek-20news-uncut")
 # The settings that list the weights which some models choose from.
 GRIDS = {"tying": "deltas", "mlm": "etas"}
+_EMBEDDINGS = {"frozen": "frozen in every model", "trained": "trained but for masked words"}
 _WRAPPED = {"concat": Concat, "residual": Residual}
 CHOOSING_SEED = 0
 # Validation examples that choose, at most: an evaluation must not take longer than its steps.
@@ -73,12 +74,15 @@ class TutekConfig(LabelledSettings):
     """LSTM size per direction, and the size of additive attention's layer; states and embeddings
     are twice as wide, because masked words, tying and residual models need them alike."""
     vectors: str = "glove_100d"
-    """Word vectors, frozen in every model, because tying could otherwise move the words instead of
-    the states. The paper's have 300 numbers; these have 100, and one fixed orthonormal map makes
-    them as wide as the states. Empty: random."""
+    """Word vectors. The paper's have 300 numbers; these have 100, and one fixed orthonormal map
+    makes them as wide as the states. Empty: random."""
     vector_length: float | None = Field(None, gt=0)
     """Mean length that the vectors are brought to; none leaves them as they are. GloVe's here have
     4.6, spaCy's 44."""
+    embeddings: Literal["frozen", "trained"] = "frozen"
+    """Frozen in every model, because tying could otherwise move the words instead of the states; or
+    trained in all but the masked words' model, the only one of which the paper says that they are
+    frozen. Jain and Wallace train them."""
     concat_attention: Literal["half-state", "as-base"] = "half-state"
     """Width of additive attention in the concat model: half of its state, which is twice the base
     model's, as Jain and Wallace and the authors' later code have it; or as in the base model."""
@@ -150,7 +154,7 @@ def deviations(pool: Pool, datasets: Sequence[str]) -> str:
     vectors = config.get("vectors") or "random"
     return corpus_deviations(
         sorted(datasets),
-        f"embeddings: {vectors}, frozen in every model",
+        f"embeddings: {vectors}, {_EMBEDDINGS[config.get('embeddings', 'frozen')]}",
         f"at most {config.get('most_steps', SIZES['most_steps'])} steps, the best of eight "
         "validation losses",
     )
@@ -225,13 +229,14 @@ def open_corpus(config: TutekConfig, corpus: str) -> Corpus:
 def training_of(config: TutekConfig, source: Corpus, objective: tuple[Term, ...]) -> Training:
     """Return the way of training that all models share; the best validation loss counts."""
     steps = min(config.epochs * source.epoch(config.batch_size), config.most_steps)
+    frozen = config.embeddings == "frozen" or any(isinstance(t, MaskedWords) for t in objective)
     return Training(
         steps=steps,
         batch_size=config.batch_size,
         evaluate_at=every(max(1, round(steps / _EVALUATIONS)), steps),
         optimizer=ClippedAdam(lr=config.lr),
         objective=objective,
-        frozen=("embedding",),
+        frozen=("embedding",) if frozen else (),
         examples=choosing_count(source),
         stored=0,
         scores=(),
