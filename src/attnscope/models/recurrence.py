@@ -144,28 +144,47 @@ class _Groups:
     """
 
     def __init__(self, lengths: Int[Tensor, " batch"], width: int) -> None:
+        self.batch, self.width = len(lengths), width
         self.lengths, self.order = torch.sort(lengths, descending=True, stable=True)
-        self.inverse, self.width = self.order.argsort(), width
-        self.padding = torch.arange(width) >= self.lengths[:, None]
-        self.sizes = _alike(self.lengths.tolist())
+        self.inverse, self.sizes = self.order.argsort(), _alike(self.lengths.tolist())
+        groups = zip(self.order.split(self.sizes), self.lengths.split(self.sizes), strict=True)
+        self.longest, rows, padding = [], [], []
+        for texts, own in groups:
+            positions = torch.arange(int(own[0]))
+            self.longest.append(len(positions))
+            rows.append((texts[:, None] * width + positions).flatten())
+            padding.append((positions >= own[:, None]).flatten())
+        # For each position of the groups its row of the flattened padded batch, and the way back,
+        # which leads wider padding behind the last position.
+        self.rows, self.padding = torch.cat(rows), torch.cat(padding)[:, None]
+        self.back = torch.full((len(lengths) * width,), len(self.rows))
+        self.back[self.rows] = torch.arange(len(self.rows))
+        first = torch.arange(len(lengths)) * width
+        self.first, self.last = self.back[first], self.back[first + lengths - 1]
 
     def read(
         self, layer: nn.LSTM, values: Float[Tensor, "batch time width"], start: State | None
     ) -> tuple[Float[Tensor, "batch time state"], State]:
         """Return a layer's states, 0 at padding, and each sequence's last ones."""
-        marked = torch.cat([values[self.order], self.padding[..., None].to(values.dtype)], -1)
+        marked = torch.cat(
+            [
+                _Packed.apply(values.flatten(0, 1), self.rows, self.back),
+                self.padding.to(values.dtype),
+            ],
+            -1,
+        )
         if start is None:
-            zeros = values.new_zeros(1 + layer.bidirectional, len(values), layer.hidden_size)
+            zeros = values.new_zeros(1 + layer.bidirectional, self.batch, layer.hidden_size)
             start = zeros, zeros
         hidden, cell = (part[:, self.order].split(self.sizes, 1) for part in start)
+        areas = [size * longest for size, longest in zip(self.sizes, self.longest, strict=True)]
         weights, kept = _held(layer), torch.is_grad_enabled()
         found, ends = [], []
-        for own, lengths, *begin in zip(
-            marked.split(self.sizes), self.lengths.split(self.sizes), hidden, cell, strict=True
+        for own, longest, *begin in zip(
+            marked.split(areas), self.longest, hidden, cell, strict=True
         ):
-            longest = int(lengths[0])
             states, _, end = torch.lstm(
-                own[:, :longest],
+                own.unflatten(0, (-1, longest)),
                 [part.contiguous() for part in begin],
                 weights,
                 has_biases=True,
@@ -175,12 +194,19 @@ class _Groups:
                 bidirectional=layer.bidirectional,
                 batch_first=True,
             )
-            found.append(nn.functional.pad(states, (0, 0, 0, self.width - longest)))
+            found.append(states.flatten(0, 1))
             ends.append(end)
-        states = torch.cat(found).masked_fill(self.padding[..., None], 0.0)[self.inverse]
-        by_direction = states.unflatten(-1, (1 + layer.bidirectional, -1))
-        last = last_states(by_direction, self.lengths[self.inverse])
-        return states, (last, torch.cat(ends, 1)[:, self.inverse])
+        grouped = torch.cat(found).masked_fill(self.padding, 0.0)
+        padded = _Padded.apply(grouped, self.rows, self.back).unflatten(0, (-1, self.width))
+        return padded, (self._last(grouped, layer), torch.cat(ends, 1)[:, self.inverse])
+
+    def _last(
+        self, grouped: Float[Tensor, "row state"], layer: nn.LSTM
+    ) -> Float[Tensor, "direction batch hidden"]:
+        ends = [grouped.index_select(0, self.last)[:, : layer.hidden_size]]
+        if layer.bidirectional:
+            ends.append(grouped.index_select(0, self.first)[:, layer.hidden_size :])
+        return torch.stack(ends)
 
 
 def _alike(lengths: list[int]) -> list[int]:
@@ -208,19 +234,6 @@ def _held(layer: nn.LSTM) -> list[Tensor]:
         )
         held += [torch.cat([words, column], 1), *others]
     return held
-
-
-def last_states(
-    states: Float[Tensor, "batch time direction hidden"], lengths: Int[Tensor, " batch"]
-) -> Float[Tensor, "direction batch hidden"]:
-    """Return each text's last state: at its end, and of the backward direction at its start."""
-    places = torch.arange(states.shape[1], device=states.device)
-    # A sum and not a gather, whose gradient has no deterministic kernel on a GPU.
-    at_end = (places == lengths[:, None] - 1)[..., None].to(states.dtype)
-    ends = [(states[:, :, 0] * at_end).sum(1)]
-    if states.shape[2] == 2:
-        ends.append(states[:, 0, 1])
-    return torch.stack(ends)
 
 
 @dataclass(frozen=True)

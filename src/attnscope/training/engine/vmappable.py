@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from attnscope.data.batch import moved
 from attnscope.models.cells import product
 from attnscope.models.dropout import Randomness, dropped_words
-from attnscope.models.recurrence import SUFFIXES, Recurrence, State, last_states
+from attnscope.models.recurrence import SUFFIXES, Recurrence, State
 from attnscope.training.engine.padded_recurrence import GRUTexts, LSTMTexts
 from attnscope.training.engine.recurrent_cells import RecurrentCells
 
@@ -148,11 +148,24 @@ def read_layer(
             gates[None], weight, start[0][None], start[1][None], ends, cells
         )
         padded = found.squeeze(0)
-        return padded.flatten(-2), (last_states(padded, lengths), cell.squeeze(0))
+        return padded.flatten(-2), (_last(padded, lengths), cell.squeeze(0))
     gates = _gates(inputs, torch.cat(words), torch.cat(word_biases))
     gates = gates.unflatten(-1, (len(suffixes), -1))
     offsets = torch.stack(state_biases)[None]
     found, *_ = GRUTexts.apply(gates[None], weight, offsets, start[None], ends, cells)
     # Not found[0], whose gradient is a copy into zeros.
     padded = found.squeeze(0)
-    return padded.flatten(-2), last_states(padded, lengths)
+    return padded.flatten(-2), _last(padded, lengths)
+
+
+def _last(
+    states: Float[Tensor, "batch time direction hidden"], lengths: Int[Tensor, " batch"]
+) -> Float[Tensor, "direction batch hidden"]:
+    """Return each text's last state: at its end, and of the backward direction at its start."""
+    places = torch.arange(states.shape[1], device=states.device)
+    # A sum and not a gather, whose gradient has no deterministic kernel on a GPU.
+    at_end = (places == lengths[:, None] - 1)[..., None].to(states.dtype)
+    ends = [(states[:, :, 0] * at_end).sum(1)]
+    if states.shape[2] == 2:
+        ends.append(states[:, 0, 1])
+    return torch.stack(ends)
