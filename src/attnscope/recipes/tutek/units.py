@@ -80,9 +80,9 @@ class TutekConfig(LabelledSettings):
     """Mean length that the vectors are brought to; none leaves them as they are. GloVe's here have
     4.6, spaCy's 44."""
     embeddings: Literal["frozen", "trained"] = "frozen"
-    """Frozen in every model, because tying could otherwise move the words instead of the states; or
-    trained in all but the masked words' model, the only one of which the paper says that they are
-    frozen. Jain and Wallace train them."""
+    """Word vectors in training: frozen in every model, because tying could otherwise move the words
+    instead of the states; or trained in all but the masked words' model, the only one of which the
+    paper says that they are frozen. Jain and Wallace train them."""
     concat_attention: Literal["half-state", "as-base"] = "half-state"
     """Width of additive attention in the concat model: half of its state, which is twice the base
     model's, as Jain and Wallace and the authors' later code have it; or as in the base model."""
