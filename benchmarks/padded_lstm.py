@@ -2,8 +2,8 @@
 
 Run ``python benchmarks/padded_lstm.py``; it exits with 1 if a ratio falls below the promised one.
 Batches of 32 texts, forward and backward on one thread, with the sizes of snell's and tutek's
-classifiers: lengths as in SST, and lognormal ones as in newsgroups, whose longest text has a few
-thousand words.
+classifiers: lengths as in SST, and lognormal ones as in newsgroups, where the longest text is
+many times the median.
 """
 
 from __future__ import annotations

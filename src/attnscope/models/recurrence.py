@@ -1,7 +1,7 @@
 """Recurrent encoders and decoders over sequences of unequal length.
 
 Padding reaches neither the states nor the backward direction: sequences are packed. LSTMs on a CPU,
-which take two to seven times as long when packed, read them padded, in groups of like length, and
+which take two to six times as long when packed, read them padded, in groups of like length, and
 hold their cells at padding. Where all lengths are equal neither is needed. Layers are stacked by
 hand, so that the dropout between them comes from an explicit generator.
 """

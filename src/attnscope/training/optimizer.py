@@ -99,8 +99,7 @@ class ClippedAdam(_Clipped):
     clip: float = Field(5.0, gt=0, description="largest norm of a model's whole gradient")
 
     def _optimizer(self, parameters: list[Tensor], clip: Callable[[], object]) -> _DecayingAdam:
-        fused = _fused(parameters)
-        adam = _DecayingAdam(parameters, lr=self.lr, weight_decay=self.weight_decay, fused=fused)
+        adam = _DecayingAdam(parameters, lr=self.lr, weight_decay=self.weight_decay)
         adam.clip, adam.decay = clip, 1.0
         return adam
 
@@ -119,8 +118,7 @@ class AitkenAdam(_Clipped):
     clip: float = Field(10.0, gt=0, description="largest norm of a model's whole gradient")
 
     def _optimizer(self, parameters: list[Tensor], clip: Callable[[], object]) -> _DecayingAdam:
-        fused = _fused(parameters)
-        adam = _DecayingAdam(parameters, lr=self.lr, betas=self.betas, eps=self.eps, fused=fused)
+        adam = _DecayingAdam(parameters, lr=self.lr, betas=self.betas, eps=self.eps)
         adam.clip, adam.decay = clip, self.decay
         return adam
 
@@ -134,6 +132,9 @@ class _DecayingAdam(torch.optim.Adam):
     clip: Callable[[], object]
     decay: float
 
+    def __init__(self, parameters: list[Tensor], **settings: Any) -> None:
+        super().__init__(parameters, fused=_fused(parameters), **settings)
+
     def step(self, closure: Any = None) -> Any:
         """Clip, set the learning rate, and update."""
         self.clip()
@@ -144,7 +145,7 @@ class _DecayingAdam(torch.optim.Adam):
 
 
 def _fused(parameters: list[Tensor]) -> bool | None:
-    """Return whether Adam is one pass over all numbers, which spares a CPU's memory nine others.
+    """Return whether Adam is one pass over all numbers, not one for each operation.
 
     A GPU keeps PyTorch's own choice, which a recorded graph replays.
     """
