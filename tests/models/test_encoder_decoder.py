@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
+from torch.func import functional_call
 from torch.nn.functional import pad
 
 from attnscope.data.sequence_tasks import OneToOne
@@ -225,6 +226,47 @@ def test_looking_up_rows_gives_the_same_numbers_and_gradients():
             trace.logits.square().sum().backward()
         for one, other in zip(models[0].parameters(), models[1].parameters(), strict=True):
             torch.testing.assert_close(one.grad, other.grad)
+
+
+FEW = len(SOURCE.output_words)  # words; a larger batch has each of them computed once at a place
+without_recurrence = for_each(("name", "cell"), [*product(["ao", "ao-learned"], ["gru", "lstm"])])
+
+
+@without_recurrence
+def test_words_that_are_computed_once_have_the_gradients_of_all(name, cell):
+    """Inside `torch.func`, as in a group of units; by itself a model computes every position."""
+    model, examples = build(name, cell=cell), batch(FEW + 7)
+    model.forward = model.trace
+    parameters = dict(model.named_parameters())
+    draw = torch.Generator().manual_seed(4)
+    weights = torch.randn(*examples.targets.shape, FEW, generator=draw, dtype=torch.float64)
+
+    def weighted(values):
+        return (functional_call(model, values, (examples,)).logits * weights).sum()
+
+    expected = torch.autograd.grad(
+        (model.trace(examples).logits * weights).sum(), [*parameters.values()], allow_unused=True
+    )
+    found = torch.func.grad(weighted)({key: value.detach() for key, value in parameters.items()})
+    for gradient, known in zip(found.values(), expected, strict=True):
+        known = torch.zeros_like(gradient) if known is None else known
+        torch.testing.assert_close(gradient, known, rtol=0, atol=1e-12)
+
+
+@without_recurrence
+@torch.no_grad()
+def test_words_that_are_computed_once_have_the_states_of_texts_by_themselves(name, cell):
+    examples = batch(FEW + 7)
+    for forced in ("on", "off"):
+        model = build(name, cell=cell, teacher_forcing=forced)
+        together = model.trace(examples)
+        for row in range(len(examples)):
+            alone = model.trace(examples.rows(slice(row, row + 1)))
+            for one, other in (
+                (alone.encoder_states[0], together.encoder_states[row]),
+                (alone.decoder_states[0], together.decoder_states[row]),
+            ):
+                torch.testing.assert_close(one, other[: len(one)], rtol=0, atol=1e-12)
 
 
 @every

@@ -105,6 +105,8 @@ def _glorot(rows: int, columns: int) -> nn.Parameter:
 class RecurrentReader(nn.Module):
     """A cell that carries its state from position to position, and holds it at padding."""
 
+    recurrent: ClassVar[bool] = True
+
     def __init__(self, cell: RecurrentCell) -> None:
         super().__init__()
         self.cell = cell
@@ -125,6 +127,8 @@ class RecurrentReader(nn.Module):
 
 class FeedForwardReader(nn.Module):
     """A cell that starts from the same state at every position."""
+
+    recurrent: ClassVar[bool] = False
 
     def __init__(self, cell: RecurrentCell) -> None:
         super().__init__()

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import ClassVar, Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from pydantic import Field, SerializeAsAny
 from torch import Tensor, nn
 from torch.nn.functional import pad
@@ -31,12 +31,13 @@ from attnscope.models.architectures import (
     Readout,
     RecurrentReader,
     Start,
+    States,
 )
 from attnscope.models.base import ModelSpec
 from attnscope.models.cells import CELLS, CellName
 from attnscope.models.dropout import Randomness
 from attnscope.models.intervention import AttentionRule
-from attnscope.models.one_hot import WORDS, WordsName
+from attnscope.models.one_hot import WORDS, OneHotInputs, WordsName
 from attnscope.models.trace import Site, Trace, attend
 
 Read = Float[Tensor, "batch inp hidden"]
@@ -79,7 +80,11 @@ class EncoderDecoderSpec(ModelSpec):
             )
         with seeded("model", seed):
             return EncoderDecoder(
-                self, self.input_dimension or needed, len(source.output_words), source.boundaries[0]
+                self,
+                self.input_dimension or needed,
+                len(source.input_words),
+                len(source.output_words),
+                source.boundaries[0],
             )
 
 
@@ -90,20 +95,22 @@ class EncoderDecoder(nn.Module):
     ----------
     width
         Of the one-hot vectors.
-    types
-        Number of output words.
+    input_types, types
+        Numbers of input and of output words.
     first_word
         The output word that starts a sequence; it is read as the average word.
     """
 
     initial: nn.Parameter | None
 
-    def __init__(self, spec: EncoderDecoderSpec, width: int, types: int, first_word: int) -> None:
+    def __init__(
+        self, spec: EncoderDecoderSpec, width: int, input_types: int, types: int, first_word: int
+    ) -> None:
         super().__init__()
         architecture, cell = spec.architecture, CELLS[spec.cell]
         self.teacher_forcing: str = spec.teacher_forcing
-        self.input_words = WORDS[spec.words](width)
-        self.output_words = WORDS[spec.words](width, average=first_word)
+        self.input_words = WORDS[spec.words](width, input_types)
+        self.output_words = WORDS[spec.words](width, types, average=first_word)
         reader = RecurrentReader if architecture.recurrent else FeedForwardReader
         self.encoder = reader(cell(width, spec.hidden))
         self.decoder = reader(cell(width, spec.hidden))
@@ -141,8 +148,12 @@ class EncoderDecoder(nn.Module):
         """
         cell, rule = self.encoder.cell, (attention or {}).get("cross")
         places = self.positions(0, batch.inputs.shape[1])
-        embeddings, drive = self.input_words.read(cell, batch.inputs, places)
-        read, last = self.encoder(drive, self._start(batch, drive), batch.input_mask)
+        embeddings = self.input_words.embeddings(cell, batch.inputs, places)
+        start, mask = self._start(batch, embeddings), batch.input_mask
+        if embeddings.requires_grad:
+            read, last = self.encoder(cell.drive(embeddings), start, mask)
+        else:
+            read, last = self.read(self.encoder, self.input_words, batch.inputs, 0, start, mask)
         states = cell.output(read)
         decode = _right_words if self.teacher_forcing == "on" else _own_words
         batch, decoded = decode(self, batch, states, last, rule)
@@ -151,6 +162,26 @@ class EncoderDecoder(nn.Module):
         logits = self.readout(_context(sites, decoded), query)
         forced = self.teacher_forcing == "on"
         return Trace(batch, embeddings, states, decoded, query, logits, sites, forced)
+
+    def read(
+        self,
+        reader: RecurrentReader | FeedForwardReader,
+        words: OneHotInputs,
+        ids: Int[Tensor, "batch time"],
+        first: int,
+        start: Start,
+        mask: Bool[Tensor, "batch time"],
+    ) -> tuple[States, Start]:
+        """Return the states of words from a place on, and the last one."""
+        places = self.positions(first, ids.shape[1])
+        if reader.recurrent or words.types >= len(ids):
+            return reader(words.drive(reader.cell, ids, places), start, mask)
+        # Without recurrence every state starts from 0 and is its word's at its place: each is
+        # computed once.
+        every = words.every(ids)
+        drive = words.drive(reader.cell, every, places)
+        table, _ = reader(drive, start.new_zeros(len(every), start.shape[1]), every >= 0)
+        return words.select(table, ids), start
 
     def readout(
         self, context: Float[Tensor, "*any heads value"], query: Float[Tensor, "*any query"]
@@ -188,10 +219,10 @@ def _right_words(
     model: EncoderDecoder, batch: Batch, states: Read, last: Start, rule: AttentionRule | None
 ) -> Fed:
     """Read the batch's own decoder inputs (teacher forcing)."""
-    words, cell = batch.decoder_inputs, model.decoder.cell
-    drive = model.output_words.drive(cell, words, model.positions(0, words.shape[1]))
-    read, _ = model.decoder(drive, last, torch.ones_like(words, dtype=torch.bool))
-    return batch, cell.output(read)
+    words = batch.decoder_inputs
+    real = torch.ones_like(words, dtype=torch.bool)
+    read, _ = model.read(model.decoder, model.output_words, words, 0, last, real)
+    return batch, model.decoder.cell.output(read)
 
 
 def _own_words(
@@ -200,12 +231,12 @@ def _own_words(
     """Read the batch's first decoder input, then whatever is the most probable word each time."""
     steps, cell = batch.decoder_inputs.shape[1], model.decoder.cell
     word, state = batch.decoder_inputs[:, :1], last
+    real = torch.ones_like(word, dtype=torch.bool)
     words: list[Tensor] = []
     decoded: list[Tensor] = []
     for step in range(steps):
         words.append(word)
-        drive = model.output_words.drive(cell, word, model.positions(step, 1))
-        read, state = model.decoder(drive, state, torch.ones_like(word, dtype=torch.bool))
+        read, state = model.read(model.decoder, model.output_words, word, step, state, real)
         decoded.append(cell.output(read))
         with torch.no_grad():
             word = _next_word(model, batch, states, decoded, rule)

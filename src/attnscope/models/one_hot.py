@@ -22,10 +22,12 @@ Drive = Float[Tensor, "batch time gates"]
 class OneHotInputs:
     """One-hot vectors of a width, with positions added; products are taken as such.
 
-    ``average`` is the id that stands for the average word, 1/d everywhere, if there is one.
+    ``types`` is the number of words, and may be smaller than the width. ``average`` is the id that
+    stands for the average word, 1/d everywhere, if there is one.
     """
 
     width: int
+    types: int
     average: int = -1
 
     def vectors(self, ids: Ids, places: Places, dtype: torch.dtype) -> Vectors:
@@ -38,14 +40,26 @@ class OneHotInputs:
         """Return A x + b."""
         return cell.drive(self.vectors(ids, places, cell.input_map.dtype))
 
-    def read(self, cell: RecurrentCell, ids: Ids, places: Places) -> tuple[Vectors, Drive]:
-        """Return the vectors as well, in the graph of what depends on them."""
+    def embeddings(self, cell: RecurrentCell, ids: Ids, places: Places) -> Vectors:
+        """Return the vectors as a leaf of the graph, if there is one for what depends on them."""
         vectors = self.vectors(ids, places, cell.input_map.dtype)
         # Inside `torch.func` a parameter is a plain tensor, and no leaf can be made.
         weight = cell.input_map
         if isinstance(weight, nn.Parameter) and weight.requires_grad and torch.is_grad_enabled():
             vectors.requires_grad_()
-        return vectors, cell.drive(vectors)
+        return vectors
+
+    def every(self, ids: Ids) -> Int[Tensor, "type time"]:
+        """Return every word at each place of some words."""
+        words = torch.arange(self.types, device=ids.device)
+        return words[:, None].expand(-1, ids.shape[1])
+
+    def select(self, table: Float[Tensor, "type time state"], ids: Ids) -> Vectors:
+        """Return the rows of words at their places, out of those of every word at each place."""
+        # A product and not a gather, whose gradient has no deterministic kernel on a GPU.
+        chosen = ids.T[..., None] == torch.arange(self.types, device=ids.device)
+        rows = chosen.to(table.dtype) @ table.transpose(0, 1)
+        return rows.transpose(0, 1).contiguous()
 
 
 class OneHotRows(OneHotInputs):
@@ -61,10 +75,9 @@ class OneHotRows(OneHotInputs):
         placed = linear(places, cell.input_map) if places.ndim else places
         return words + placed + cell.bias
 
-    def read(self, cell: RecurrentCell, ids: Ids, places: Places) -> tuple[Vectors, Drive]:
-        """Return the vectors as well, apart from the graph."""
-        vectors = self.vectors(ids, places, cell.input_map.dtype)
-        return vectors, self.drive(cell, ids, places)
+    def embeddings(self, cell: RecurrentCell, ids: Ids, places: Places) -> Vectors:
+        """Return the vectors, apart from the graph."""
+        return self.vectors(ids, places, cell.input_map.dtype)
 
 
 WordsName = Literal["products", "rows"]
