@@ -2,7 +2,8 @@
 
 PyTorch's LSTMs and GRUs have no rule for vmap; the copy runs `attnscope.training.engine
 .padded_recurrence` on the very same parameters. Dropout between layers is drawn for packed texts,
-as a model by itself draws it, and put into its padded places here.
+as a model by itself draws it, and put into its padded places here. aitken's GRUs have such a rule;
+the copy runs `attnscope.training.engine.gru_words`, which is faster.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ from itertools import chain
 from typing import TypeVar
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attnscope.data.batch import moved
-from attnscope.models.cells import product
+from attnscope.models.architectures import FeedForwardReader, RecurrentReader, Start, States
+from attnscope.models.cells import GRU, product
 from attnscope.models.dropout import Randomness, dropped_words
+from attnscope.models.encoder_decoder import EncoderDecoder
+from attnscope.models.one_hot import OneHotInputs
 from attnscope.models.recurrence import SUFFIXES, Recurrence, State
+from attnscope.training.engine.gru_words import GRUWords
 from attnscope.training.engine.padded_recurrence import GRUTexts, LSTMTexts
 from attnscope.training.engine.recurrent_cells import RecurrentCells
 
@@ -40,6 +45,8 @@ def vmappable(model: M, cells: RecurrentCells) -> M:
                 module.forward = partial(_embed, module)  # type: ignore[method-assign]
             if type(module) is nn.Linear:
                 module.forward = partial(_linear, module)  # type: ignore[method-assign]
+    if isinstance(same, EncoderDecoder):
+        same.read = partial(_read_words, same)  # type: ignore[method-assign]
     return same
 
 
@@ -106,6 +113,27 @@ def _read(
         values, end = read_layer(layer, values, placed, own, cells)
         ends.append(end)
     return values, _joined(ends)
+
+
+def _read_words(
+    model: EncoderDecoder,
+    reader: RecurrentReader | FeedForwardReader,
+    words: OneHotInputs,
+    ids: Int[Tensor, "batch time"],
+    first: int,
+    start: Start,
+    mask: Bool[Tensor, "batch time"],
+) -> tuple[States, Start]:
+    """Return what `EncoderDecoder.read` returns."""
+    cell, places = reader.cell, model.positions(first, 1)
+    several, few = ids.shape[1] > 1, words.types < len(ids)
+    if not (reader.recurrent and type(cell) is GRU and several and few) or places.ndim:
+        return EncoderDecoder.read(model, reader, words, ids, first, start, mask)
+    drives = words.drive(cell, words.every(ids[:, :1]), places).squeeze(1)
+    given = (drives, cell.recurrent_map, start, ids, mask)
+    states, *_ = GRUWords.apply(*(part[None] for part in given))
+    read = states.squeeze(0)
+    return read, read[:, -1]
 
 
 def _rows(state: State, first: int, count: int) -> State:
