@@ -41,7 +41,7 @@ class OneHotInputs:
         return cell.drive(self.vectors(ids, places, cell.input_map.dtype))
 
     def embeddings(self, cell: RecurrentCell, ids: Ids, places: Places) -> Vectors:
-        """Return the vectors as a leaf of the graph, if there is one for what depends on them."""
+        """Return the vectors, a leaf of the graph where gradients are kept."""
         vectors = self.vectors(ids, places, cell.input_map.dtype)
         # Inside `torch.func` a parameter is a plain tensor, and no leaf can be made.
         weight = cell.input_map
