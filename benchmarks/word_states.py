@@ -29,7 +29,7 @@ NETWORKS, BATCH = 5, 128
 CASES: dict[str, tuple[Architecture, Source, int | None, float]] = {
     "AO on one-to-one": (AO(), OneToOne(), 50, 2.0),
     "AO on eSCAN": (AO(), ExtendedScan(), 100, 2.0),
-    "AED on one-to-one": (AED(), OneToOne(), None, 1.2),
+    "AED on one-to-one": (AED(), OneToOne(), None, 1.1),
 }
 
 
