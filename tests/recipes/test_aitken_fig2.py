@@ -24,6 +24,7 @@ from attnscope.claims.pool import Pool
 from attnscope.data.batch import Batch
 from attnscope.data.sequence_tasks import OneToOne, Reversed, SequenceTask, Sorting
 from attnscope.errors import UsageError
+from attnscope.models import encoder_decoder
 from attnscope.models.architectures import AO
 from attnscope.models.encoder_decoder import EncoderDecoder, EncoderDecoderSpec
 from attnscope.models.trace import Trace, attend
@@ -95,6 +96,20 @@ def test_groups_are_those_that_the_claims_need() -> None:
     assert set(found) == wanted - {("one-to-one-3", "aed")}
 
 
+def test_some_of_the_tasks_can_be_trained_alone() -> None:
+    every = {group.task.dataset for group in fig2.groups(fig2.Config())}
+    found = set()
+    for task in fig2.TASKS:
+        own = {group.task.dataset for group in fig2.groups(fig2.Config(tasks=(task,)))}
+        assert len(own) == 1
+        found |= own
+    assert found == every
+    others = fig2.groups(fig2.Config(tasks=("reversed", "sorting")))
+    assert {group.cell for group in others} == {"gru"}  # other cells are those on one-to-one
+    with pytest.raises(UsageError, match=r"tasks.*'revers'.*'reversed'"):
+        read_settings(fig2.Config, {"tasks": "revers"}, "aitken/fig2")
+
+
 def test_cells_are_ten_seeds_of_each_other_kind_on_one_to_one() -> None:
     others = [group for group, shown in fig2.groups(fig2.Config()).items() if not shown]
     kinds = {
@@ -152,6 +167,30 @@ def test_traces_read_the_networks_own_words_and_can_be_had_again() -> None:
         torch.testing.assert_close(trace.batch.decoder_inputs[:, 1:], own)
 
 
+@for_each("model", ["ved", "aed", "ao"])
+def test_own_words_are_written_once_and_every_pass_is_that_of_the_network_itself(
+    model: ArchitectureName,
+) -> None:
+    network = Network.of(untrained(model), 130)
+    expected = [network.model.trace(batch) for batch in network.batches]
+    written: list[int] = []
+    write = encoder_decoder._own_words
+
+    def counted(own: EncoderDecoder, batch: Batch, *given: Any) -> Any:
+        written.append(len(batch))
+        return write(own, batch, *given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoder_decoder, "_own_words", counted)
+        for _ in range(3):
+            for trace, other in zip(network.passes(), expected, strict=True):
+                assert not trace.teacher_forced
+                torch.testing.assert_close(trace.logits, other.logits)
+                torch.testing.assert_close(trace.decoder_states, other.decoder_states)
+                assert trace.batch.decoder_inputs.equal(other.batch.decoder_inputs)
+    assert written == [100, 30]
+
+
 def test_reading_traces_leaves_gradients_on() -> None:
     for trace in Network.of(untrained(), 3).traces():
         assert torch.is_grad_enabled()
@@ -175,6 +214,19 @@ def test_word_accuracy_counts_words_up_to_and_with_the_end() -> None:
             right += int((own[:length] == target[:length]).sum())
             total += length
     assert network.accuracy == pytest.approx(right / total)
+
+
+def test_the_first_word_is_counted_by_itself() -> None:
+    class Placed(Writing):
+        """It writes the word 0 first, and the end word after it."""
+
+        ends = torch.ones(60, dtype=torch.int64)
+
+    model = untrained().model.with_teacher_forcing("off")  # type: ignore[attr-defined]
+    network = Placed(model, SHORT, SHORT.evaluation_batch(60))
+    right = (network.sequences.targets[:, 0] == 0).double().mean()
+    assert 0 < right < 1
+    assert network.first_word_accuracy == pytest.approx(float(right))
 
 
 def test_the_authors_accuracy_counts_padding_as_right() -> None:

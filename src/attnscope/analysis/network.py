@@ -78,10 +78,20 @@ class Network:
         return [part.trimmed() for part in parts] if self.trimmed else parts
 
     def passes(self) -> Iterator[Trace]:
-        """Return a pass over the sequences, a few at a time; output masks are the references'."""
-        for batch in self.batches:
+        """Return a pass over the sequences, a few at a time; output masks are the references'.
+
+        Words of its own are written once, one after another, and read again by later passes.
+        """
+        own = getattr(self.model, "teacher_forcing", "on") == "off"
+        model = self.model.with_teacher_forcing("on") if own else self.model
+        for batch in self._written if own else self.batches:
             # Not a `with` around the yield: the reader would run without gradients as well.
-            yield without_gradients(self.model, batch)
+            trace = without_gradients(model, batch)
+            yield replace(trace, teacher_forced=False) if own else trace
+
+    @cached_property
+    def _written(self) -> list[Batch]:
+        return [without_gradients(self.model, batch).batch for batch in self.batches]
 
     def traces(self) -> Iterator[Trace]:
         """Return a pass as it is analysed: outputs are real up to the end word that was written.
@@ -109,6 +119,11 @@ class Network:
     def accuracy(self) -> float:
         """The share of its words that are right, up to and with the reference's end word."""
         return collect(self.passes(), {"": words_right})[""].value
+
+    @cached_property
+    def first_word_accuracy(self) -> float:
+        """The share of sequences whose first word is right."""
+        return collect(self.passes(), {"": first_word_right})[""].value
 
     @cached_property
     def padded_accuracy(self) -> float:
@@ -193,6 +208,11 @@ def words_right(trace: Trace) -> Ratio:
     """Return the share of output words that are right, up to and with EOS."""
     right = (trace.logits.argmax(-1) == trace.batch.targets).double()
     return mean_of(right.masked_fill(~trace.batch.target_mask, torch.nan))
+
+
+def first_word_right(trace: Trace) -> Ratio:
+    """Return the share of sequences whose first output word is right."""
+    return mean_of((trace.logits[:, :1].argmax(-1) == trace.batch.targets[:, :1]).double())
 
 
 def words_right_with_padding(trace: Trace) -> Ratio:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 import torch
 from pydantic import BeforeValidator, Field, field_validator
@@ -35,7 +35,7 @@ from attnscope.recipes.aitken.section_claims import SECTION_3, SORTING_TERM
 from attnscope.recipes.aitken.units import KINDS, ArchitectureName, Group, TaskConfig
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import dots
-from attnscope.recipes.kit.settings import several
+from attnscope.recipes.kit.settings import EachOnce, Several, several
 from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.pictures import Matrix, Plane
@@ -59,9 +59,17 @@ EXAMPLE_TERMS = {
 }
 
 
+TaskName = Literal[
+    "one-to-one", "five-words", "reversed", "reversed-varying", "sorting", "sorting-repeated"
+]
+TASKS: tuple[TaskName, ...] = get_args(TaskName)
+
+
 class Config(TaskConfig):
     """Settings of figure 2."""
 
+    tasks: Annotated[tuple[TaskName, ...], Several, EachOnce] = Field(TASKS, min_length=1)
+    """Tasks; fewer of them for more networks of some. Other cells are those on one-to-one."""
     seeds: int = Field(5, ge=1)
     """Networks of each architecture and task."""
     circle_seeds: int = Field(25, ge=1)
@@ -105,20 +113,24 @@ def groups(config: Config) -> dict[Group, Shown | None]:
     """Return all networks, and the pictures of the first one of each seed where it has some."""
     simple, letters = config.one_to_one, config.sorting
     varying = Reversed(shortest=config.shortest, longest=config.longest)
-    tasks: list[tuple[SequenceTask, tuple[ArchitectureName, ...], Shown | None]] = [
-        (simple, ("ao", "ved"), planes),
-        (simple.model_copy(update={"words": 5}), ("aed", "ao"), None),
-        (config.reversed, ("aed", "ao"), planes),
-        (varying, ("aed", "ao"), None),
-        (letters, ("aed",), example),
-        (letters, ("ao", "ved"), None),
-        (letters.model_copy(update={"drawn": "repeated"}), ("aed",), None),
+    five = simple.model_copy(update={"words": 5})
+    repeated = letters.model_copy(update={"drawn": "repeated"})
+    tasks: list[tuple[TaskName, SequenceTask, tuple[ArchitectureName, ...], Shown | None]] = [
+        ("one-to-one", simple, ("ao", "ved"), planes),
+        ("five-words", five, ("aed", "ao"), None),
+        ("reversed", config.reversed, ("aed", "ao"), planes),
+        ("reversed-varying", varying, ("aed", "ao"), None),
+        ("sorting", letters, ("aed",), example),
+        ("sorting", letters, ("ao", "ved"), None),
+        ("sorting-repeated", repeated, ("aed",), None),
     ]
-    seeds = max(config.seeds, config.circle_seeds)
-    found: dict[Group, Shown | None] = {Group(simple, "aed", seeds): planes}
-    for task, models, shown in tasks:
-        found |= {Group(task, model, config.seeds): shown for model in models}
-    for kind in (KINDS[name] for name in config.cells):
+    found: dict[Group, Shown | None] = {}
+    if "one-to-one" in config.tasks:
+        found[Group(simple, "aed", max(config.seeds, config.circle_seeds))] = planes
+    for name, task, models, shown in tasks:
+        if name in config.tasks:
+            found |= {Group(task, model, config.seeds): shown for model in models}
+    for kind in (KINDS[name] for name in config.cells if "one-to-one" in config.tasks):
         for model in kind.architectures:
             found[Group(simple, model, config.cell_seeds, kind.cell, kind.attention)] = None
     return found
@@ -133,7 +145,7 @@ def measure(config: Config, lab: Lab) -> Records:
     for group, members in counted(lab.progress, "components of groups", trained):
         networks = [Network.of(member, config.samples) for member in members]
         sheet = group.sheet([network.seed for network in networks])
-        rows += _accuracies(sheet, [network.accuracy for network in networks])
+        rows += _accuracies(sheet, networks)
         rows += sheet.over_seeds([numbers(network) for network in networks])
         explained = [components.explained(network, words(network)) for network in networks]
         rows += sheet.over_seeds(explained, published=_explained_in_print(group))
@@ -143,9 +155,15 @@ def measure(config: Config, lab: Lab) -> Records:
     return rows
 
 
-def _accuracies(sheet: Sheet, values: Sequence[float]) -> list[Measurement]:
+def _accuracies(sheet: Sheet, networks: Sequence[Network]) -> list[Measurement]:
+    values = [network.accuracy for network in networks]
     solved = sum(value >= ONE_TO_ONE_SOLVED for value in values)
-    return [sheet.mean("word_accuracy", values), sheet.rate("solved", solved, len(values))]
+    first = [network.first_word_accuracy for network in networks]
+    return [
+        sheet.mean("word_accuracy", values),
+        sheet.mean("first_word_accuracy", first),
+        sheet.rate("solved", solved, len(values)),
+    ]
 
 
 def words(network: Network) -> torch.Tensor:
@@ -288,11 +306,12 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     """Draw paths, input components and attention of each network, and sorting's example."""
     panels: list[Any] = []
     for (dataset, model), name in PANELS.items():
-        panels += _network(result, dataset, model, name)
-    return {
-        "fig2": beside(*panels, columns=4),
-        "fig2-sorting": beside(*_sorting(result), columns=2),
-    }
+        if result.select_pictures(Plane, "temporal_path", dataset, model=model):
+            panels += _network(result, dataset, model, name)
+    found = {"fig2": beside(*panels, columns=4)} if panels else {}
+    if result.select_pictures(Matrix, "example_attention"):
+        found["fig2-sorting"] = beside(*_sorting(result), columns=2)
+    return found
 
 
 def _network(result: Result, dataset: str, model: str, name: str) -> Iterator[Any]:
