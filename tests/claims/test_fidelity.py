@@ -164,6 +164,18 @@ def test_runs_with_other_settings_count_where_there_are_none_at_the_defaults():
         assert [each.value for each in found] == [pytest.approx(expected)]
 
 
+def test_the_measurement_over_most_seeds_is_compared():
+    axes = {"attention": "additive", "model": "base"}
+    few, many = (full("tutek/table1", "tutek-sst", "f1_trained", at, **axes) for at in (80.0, 84.0))
+    rows = [few.measurements[0].model_copy(update={"seeds": (0, 1)})]
+    rows += [many.measurements[0].model_copy(update={"seeds": (0, 1, 2)})]
+    both = [few.model_copy(update={"measurements": (row,)}) for row in rows]
+    for results in (both, both[::-1]):
+        found = [c.measured for c in compare(results) if c.measured is not None]
+        assert found
+        assert {each.value for each in found} == {84.0}
+
+
 def test_a_reason_is_the_first_that_fits_or_not_known():
     assert "Tatoeba" in reason(cell(1.0, None, dataset="IWSLT14", metric="xi_star"))
     assert reason(cell(1.0, None, dataset="IMDB", metric="xi_star")) == NOT_KNOWN

@@ -132,11 +132,16 @@ def _find(asked: CellQuery, results: Sequence[Result]) -> tuple[Measurement, str
     """Return the measurement, and how its data relate to the paper's."""
     preferred = [result for result in results if _has(result, asked)]
     corpus = PART if asked.corpus == OWN and not preferred else asked.corpus
-    for result in reversed(preferred or list(results)):
-        for name in filter(None, (asked.name, asked.otherwise)):
-            for row in reversed(result.select(name, asked.dataset, **asked.axes)):
-                if row.value is not None and asked.split in ("", row.split):
-                    return row, corpus
+    for name in filter(None, (asked.name, asked.otherwise)):
+        rows = [
+            row
+            for result in reversed(preferred or list(results))
+            for row in reversed(result.select(name, asked.dataset, **asked.axes))
+            if row.value is not None and asked.split in ("", row.split)
+        ]
+        if rows:
+            # The latest over most seeds, as for claims.
+            return max(rows, key=lambda row: len(row.seeds)), corpus
     return None
 
 

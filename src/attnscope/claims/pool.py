@@ -19,18 +19,23 @@ Sizes = Mapping[str, float] | Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Pool:
-    """Results of one recipe; a later measurement replaces an earlier one of the same key."""
+    """Results of one recipe; of measurements of one key that over most seeds counts."""
 
     results: tuple[Result, ...]
 
     @cached_property
     def measurements(self) -> tuple[Measurement, ...]:
-        """All measurements, each key once."""
-        by_key = {
-            (row.name, row.dataset, row.split, tuple(sorted(row.axes.items())), row.seeds): row
-            for result in self.results
-            for row in result.numbers
-        }
+        """All measurements, each key once.
+
+        Over several seeds the seeds are no part of the key: more networks of a task replace fewer.
+        Of as many the later one counts, as of single runs with the same seed.
+        """
+        by_key: dict[tuple[Any, ...], Measurement] = {}
+        for row in (row for result in self.results for row in result.numbers):
+            own = row.seeds if len(row.seeds) < 2 else ()
+            key = (row.name, row.dataset, row.split, tuple(sorted(row.axes.items())), own)
+            if key not in by_key or len(row.seeds) >= len(by_key[key].seeds):
+                by_key[key] = row
         return tuple(by_key.values())
 
     @cached_property

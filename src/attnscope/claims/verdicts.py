@@ -104,8 +104,8 @@ def deciding(results: Iterable[Result]) -> tuple[Result, ...]:
     """Return the results that decide, where a recipe was run with several settings.
 
     Of each part of a recipe (say a corpus) those at the defaults decide; where there are none,
-    those with the fewest other settings, and among these the latest. The number of seeds does not
-    distinguish them: runs of different seeds are pooled.
+    those with the fewest other settings, and among these the latest. Settings that say how much is
+    measured (`AMOUNTS`) do not distinguish them: such runs are pooled.
     """
     parts: dict[tuple[str, str], dict[str, list[Result]]] = {}
     found = list(results)
@@ -122,8 +122,12 @@ def deciding(results: Iterable[Result]) -> tuple[Result, ...]:
     return tuple(result for result in found if id(result) in kept)
 
 
+# Settings that say how much is measured, and nothing of how.
+AMOUNTS = ("seeds", "circle_seeds", "tasks", "cells")
+
+
 def _others(result: Result) -> dict[str, Any]:
-    return {name: value for name, value in result.changed.items() if name != "seeds"}
+    return {name: value for name, value in result.changed.items() if name not in AMOUNTS}
 
 
 def _settings(result: Result) -> str:
@@ -134,7 +138,7 @@ def _changes(results: Sequence[Result]) -> str:
     """Return a note on settings that are not the defaults."""
     changed: dict[str, Any] = {}
     for result in results:
-        changed |= result.changed
+        changed |= _others(result)
     given = ", ".join(f"{name}={plain_setting(value)}" for name, value in changed.items())
     return f"Settings that are not the defaults: {given}" if given else ""
 

@@ -108,6 +108,7 @@ class PaperPage:
         groups = []
         for entry in entries():
             runs = [result for result in self.found if result.recipe == entry.name]
+            runs.sort(key=lambda result: result.variant != "")  # runs at the defaults first
             if runs:
                 own = [claim for claim in self.judged if homes[claim.id] == entry.name]
                 groups.append((entry, runs, own))
