@@ -506,6 +506,24 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
     return run("aitken/fig2", few, quick=True, device="cpu", jobs=1, out=out).result
 
 
+@for_each(
+    ("datasets", "drawn"),
+    [
+        ({"reversed-3"}, {"fig2"}),
+        ({"sorting-6"}, {"fig2-sorting"}),
+        ({"one-to-one-5"}, set()),
+        (None, {"fig2", "fig2-sorting"}),
+    ],
+)
+def test_what_was_trained_is_drawn(
+    result: Result, datasets: set[str] | None, drawn: set[str]
+) -> None:
+    if datasets is not None:
+        own = [p for p in result.pictures if p.dataset in datasets]
+        result = result.model_copy(update={"pictures": tuple(own)})
+    assert set(fig2.draw(result, ())) == drawn
+
+
 def test_veds_path_is_measured_at_each_length_too(result: Result) -> None:
     rows = result.select("steps_from_last", "one-to-one-3", model="ved")
     assert [row.axes.get("length") for row in rows] == [None, 6, 7]
