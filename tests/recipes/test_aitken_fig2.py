@@ -443,6 +443,16 @@ def test_the_mass_at_the_gold_position_is_that_of_the_softmax() -> None:
             assert found == pytest.approx(float(rows[:, 0].mean()))
 
 
+def test_the_first_output_attends_the_first_and_the_last_input_by_their_angles() -> None:
+    angle = torch.arange(LENGTH + 1).double() * 2 * math.pi / (LENGTH + 1)
+    row = (36 * RADII[0] * angle.cos()).softmax(-1)
+    # Its gold position is 0 on one-to-one, and the last word's, before the mark, where reversed.
+    for task, first, last in ((FIXED, 0, LENGTH), (TURNED, 2, 1)):
+        found = ideal_numbers(task)
+        assert value(found, "first_attention", at="first") == pytest.approx(float(row[first]))
+        assert value(found, "first_attention", at="last") == pytest.approx(float(row[last]))
+
+
 def test_readouts_of_other_words_are_no_dictionary() -> None:
     assert value(ideal_numbers(FIXED, swapped=True), "dictionary") == 0.0
 

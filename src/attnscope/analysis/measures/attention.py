@@ -30,8 +30,9 @@ from attnscope.analysis.state_measures import (
     attention_cells,
     attention_overlap,
 )
-from attnscope.analysis.streaming import Measure, cell_means, mean_of
+from attnscope.analysis.streaming import Measure, Ratio, cell_means, mean_of
 from attnscope.analysis.temporal_attention import Weights, at_gold, near_gold, temporal_weights
+from attnscope.models.trace import Trace
 
 Steps = Float[Tensor, " step"]
 
@@ -96,6 +97,23 @@ def gold_mass(network: Network) -> Numbers:
         for width in (0, 1):
             measures[number("gold_mass", of=of, within=width)] = near_gold(found, width)
     return network.collected(measures)
+
+
+def first_output(network: Network) -> Numbers:
+    """Return how much of the first output's attention lies on the first input, and on the last."""
+
+    def at(last: bool) -> Measure:
+        def share(trace: Trace) -> Ratio:
+            weights = trace.sites[CROSS.site].weights[:, 0, 0]
+            places = (trace.batch.input_lengths.to(weights.device) - 1) * last
+            return mean_of(weights.gather(1, places[:, None]))
+
+        return share
+
+    places = {"first": False, "last": True}
+    return network.collected(
+        {number("first_attention", at=name): at(i) for name, i in places.items()}
+    )
 
 
 def maxima(network: Network) -> Lines:

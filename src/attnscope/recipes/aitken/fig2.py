@@ -190,6 +190,7 @@ def numbers(network: Network) -> Numbers:
     return (
         found
         | of_attention(network)
+        | attention.first_output(network)
         | of_readout(network)
         | terms.nine(network, shares)
         | terms.lead(network, shares, SORTING_TERM)

@@ -192,6 +192,7 @@ SECTION_3: dict[str, Any] = {
             Part("share of seeds ≥ .99", "solved", by_value(reaches), 0.8),
             Part("word accuracy", "word_accuracy"),
             Part("accuracy of the first word", "first_word_accuracy"),
+            Part("its attention at the input's end", "first_attention", given={"at": "last"}),
         ),
         Needs(SEEDS, each={"model": ALL}),
     ),
