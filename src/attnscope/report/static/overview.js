@@ -216,7 +216,7 @@ function pooled(runs) {
   const parts = runs.map((run) => run.part);
   const several = new Set(parts).size < parts.length || runs.some((run) => run.changed.length);
   if (runs.length < 2 || !several) return null;
-  return el("p", { className: "faint" }, "Of runs with several settings those at the defaults decide, or else those with the fewest changes; where two have measured the same, the one of the later folder counts.");
+  return el("p", { className: "faint" }, "Of runs with several settings those at the defaults decide, or else those with the fewest changes; where two have measured the same, the one over more seeds counts, else the later folder's.");
 }
 
 // A claim in two readings: the first gives the verdict, the second is shown with its own.
