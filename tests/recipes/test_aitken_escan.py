@@ -104,7 +104,9 @@ def network(request: pytest.FixtureRequest) -> Network:
 
 def test_a_groups_rates_have_exact_intervals() -> None:
     accuracies = {0: 0.97, 1: 0.969, 2: 1.0, 3: 0.5}
-    group = Trained(Group(TASK, "aed", 4), accuracies, [])
+    reached = type("Reached", (Network,), {"accuracy": property(lambda n: accuracies[n.seed])})
+    every = [replace(untrained("aed", reached), seed=seed) for seed in accuracies]
+    group = Trained(Group(TASK, "aed", 4), every, [])
     rows = {row.name: row for row in group.accuracy_rows(0.97)}
     ends = stats.binomtest(2, 4).proportion_ci(method="exact")
     accepted = rows["accepted"]

@@ -32,15 +32,20 @@ from attnscope.figures.component_planes import path_panel, plane_panel
 from attnscope.figures.palette import WORDS
 from attnscope.recipes.aitken.panels import matrix_panel
 from attnscope.recipes.aitken.section_claims import SECTION_3, SORTING_TERM
-from attnscope.recipes.aitken.units import KINDS, ArchitectureName, Group, TaskConfig
+from attnscope.recipes.aitken.units import (
+    KINDS,
+    ArchitectureName,
+    Group,
+    TaskConfig,
+    Trained,
+    train,
+)
 from attnscope.recipes.kit.lab import Lab, Logged
 from attnscope.recipes.kit.plots import dots
 from attnscope.recipes.kit.settings import EachOnce, Several, several
-from attnscope.recipes.kit.sheet import Sheet
 from attnscope.recipes.recipe import Charts
 from attnscope.runs.pictures import Matrix, Plane
 from attnscope.runs.result import Measurement, Result
-from attnscope.training.progress import counted
 
 __all__ = ["CLAIMS", "HEADLINE", "QUICK", "Config", "draw", "measure"]
 
@@ -90,6 +95,7 @@ class Config(TaskConfig):
 
 
 QUICK = {
+    "accepted": 0.0,  # so short a run solves nothing, and is analysed all the same
     "seeds": 2,
     "circle_seeds": 2,
     "hidden": 32,
@@ -137,32 +143,36 @@ def groups(config: Config) -> dict[Group, Shown | None]:
 
 
 def measure(config: Config, lab: Lab) -> Records:
-    """Train all networks and decompose them."""
+    """Train all networks, and decompose those that solve their task."""
     shown = groups(config)
-    units = {group: group.units(config) for group in shown}
     rows: Records = []
-    trained = lab.train(units, "synthetic tasks").items()
-    for group, members in counted(lab.progress, "components of groups", trained):
-        networks = [Network.of(member, config.samples) for member in members]
-        sheet = group.sheet([network.seed for network in networks])
-        rows += _accuracies(sheet, networks)
+    for trained in train(config, lab, list(shown)):
+        group, networks, sheet = trained.group, trained.networks, trained.sheet
+        rows += _of_every(trained, config.accepted)
         rows += sheet.over_seeds([numbers(network) for network in networks])
         explained = [components.explained(network, words(network)) for network in networks]
         rows += sheet.over_seeds(explained, published=_explained_in_print(group))
         picture = shown[group]
-        rows += picture(group, networks[0]) if picture else ()
+        rows += picture(group, networks[0]) if picture and networks else ()
         rows += _by_length(group, networks)
     return rows
 
 
-def _accuracies(sheet: Sheet, networks: Sequence[Network]) -> list[Measurement]:
-    values = [network.accuracy for network in networks]
-    solved = sum(value >= ONE_TO_ONE_SOLVED for value in values)
-    first = [network.first_word_accuracy for network in networks]
+def _of_every(trained: Trained, threshold: float) -> Records:
+    """Return accuracies, and where the first output attends: at the end, where networks fail."""
+    sheet, every = trained.sheet_of_every, trained.every
+    values = [network.accuracy for network in every]
+    first = [network.first_word_accuracy for network in every]
+    solved, accepted = (
+        sum(value >= bound for value in values) for bound in (ONE_TO_ONE_SOLVED, threshold)
+    )
+    attended = [attention.first_output(network) for network in every if network.attends]
     return [
         sheet.mean("word_accuracy", values),
         sheet.mean("first_word_accuracy", first),
         sheet.rate("solved", solved, len(values)),
+        sheet.rate("accepted", accepted, len(values), {"accuracy": threshold}),
+        *sheet.over_seeds(attended),
     ]
 
 
@@ -190,7 +200,6 @@ def numbers(network: Network) -> Numbers:
     return (
         found
         | of_attention(network)
-        | attention.first_output(network)
         | of_readout(network)
         | terms.nine(network, shares)
         | terms.lead(network, shares, SORTING_TERM)
@@ -238,8 +247,10 @@ def _by_length(group: Group, networks: Sequence[Network]) -> list[Measurement]:
         measure = components.whole_path
     else:
         return []
+    if not networks or task.shortest == task.longest:
+        return []
     lengths = networks[0].sequences.target_lengths
-    for length in lengths.unique().tolist() if task.shortest < task.longest else ():
+    for length in lengths.unique().tolist():
         sheet = group.sheet([network.seed for network in networks])
         sheet = replace(sheet, axes={**sheet.axes, "length": length})
         rows += sheet.over_seeds([measure(network.only(lengths == length)) for network in networks])

@@ -4,8 +4,8 @@ Networks are trained on the right words (teacher forcing; a setting) and analyse
 loss is a mean over real positions; the authors' divides by the padded length, which makes their L2
 penalty weigh about a tenth more.
 
-On eSCAN analyses are of accepted runs: those with a word accuracy of at least .97, a rule fixed
-before any run. How many were accepted is reported with an interval.
+Analyses are of accepted runs: those with a word accuracy of at least .97, a rule fixed before any
+run. How many were accepted is reported with an interval.
 """
 
 from __future__ import annotations
@@ -76,6 +76,8 @@ class AitkenConfig(RecipeSettings):
     teacher_forcing: bool = True
     """Whether decoders read the right words in training; the authors' first networks read their
     own."""
+    accepted: float = Field(SOLVED, ge=0, le=1)
+    """Word accuracy that a run needs to be analysed."""
 
     def budget(self, task: Source) -> int:
         """Return the number of training steps on a task."""
@@ -256,9 +258,6 @@ class EscanConfig(AitkenConfig):
     """Whether a mark ends every phrase, on both sides; recorded runs have it, the text none."""
     drawing: Literal["phrase", "shape"] = "phrase"
     """Whether commands are drawn uniformly over phrases, or over their shapes first."""
-    accepted: float = Field(SOLVED, ge=0, le=1)
-    """Word accuracy that a run needs to be analysed."""
-
     @property
     def part(self) -> str:
         """The subfolder of the result: ``text-lengths`` for outputs as the text has them."""
@@ -306,10 +305,10 @@ ESCAN_QUICK = {
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained group: the word accuracy of every network by seed, and the accepted ones."""
+    """A trained group: every network, and those that are accepted."""
 
     group: Group
-    accuracies: Mapping[int, float]
+    every: Sequence[Network]
     networks: Sequence[Network]
 
     @property
@@ -317,14 +316,19 @@ class Trained:
         """The sheet of the accepted networks' measurements."""
         return self.group.sheet([network.seed for network in self.networks])
 
+    @property
+    def sheet_of_every(self) -> Sheet:
+        """The sheet of every network's measurements."""
+        return self.group.sheet([network.seed for network in self.every])
+
     def accuracy_rows(self, threshold: float, published: float | None = None) -> list[Measurement]:
         """Return the accuracies: their mean, each seed's, and how many are accepted or reach .98.
 
         A seed's accuracy is of one network and has no interval over networks. The authors' way of
         counting, padding included, is that of the accepted networks.
         """
-        values = list(self.accuracies.values())
-        sheet = self.group.sheet(list(self.accuracies))
+        values = [network.accuracy for network in self.every]
+        sheet = self.sheet_of_every
         rows = [sheet.mean("word_accuracy", values, published=published)]
         if self.networks:
             padded = [network.padded_accuracy for network in self.networks]
@@ -332,16 +336,17 @@ class Trained:
         for name, bound in (("accepted", threshold), ("reached", REACHED)):
             count = sum(value >= bound for value in values)
             rows.append(sheet.rate(name, count, len(values), {"accuracy": bound}))
-        for seed, value in self.accuracies.items():
-            rows.append(sheet.point("seed_accuracy", value, {"seed": seed}, seeds=[seed]))
+        for network in self.every:
+            axes, seeds = {"seed": network.seed}, [network.seed]
+            rows.append(sheet.point("seed_accuracy", network.accuracy, axes, seeds=seeds))
         return rows
 
 
-def train(config: EscanConfig, lab: Lab, groups: Sequence[Group]) -> Iterator[Trained]:
+def train(config: AitkenConfig, lab: Lab, groups: Sequence[Group]) -> Iterator[Trained]:
     """Train all networks, or reuse them, and yield each group with its accepted networks."""
     units = {group: group.units(config) for group in groups}
     trained = lab.train(units, "networks").items()
     for group, members in counted(lab.progress, "components of groups", trained):
-        networks = [Network.of(member, config.samples) for member in members]
-        accepted = [network for network in networks if network.accuracy >= config.accepted]
-        yield Trained(group, {network.seed: network.accuracy for network in networks}, accepted)
+        every = [Network.of(member, config.samples) for member in members]
+        accepted = [network for network in every if network.accuracy >= config.accepted]
+        yield Trained(group, every, accepted)
