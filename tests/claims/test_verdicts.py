@@ -76,9 +76,9 @@ def test_of_measurements_over_several_seeds_that_over_most_counts_and_of_as_many
 
 
 def test_runs_that_differ_in_how_much_they_measure_decide_together_and_others_do_not() -> None:
-    plain, more = of_seeds(1.0, 0, 1), of_seeds(2.0, 0, 1, 2, seeds=3, tasks=["one"], cells=[])
+    plain, more = of_seeds(1.0, 0, 1), of_seeds(2.0, 0, 1, 2, seeds=3, tasks=["one"], text_seeds=0)
     other = of_seeds(3.0, 0, 1, 2, 3, seeds=4, hidden=9)
-    assert {"seeds", "tasks", "cells"} <= {*AMOUNTS}
+    assert {"seeds", "tasks", "text_seeds"} <= {*AMOUNTS}
     assert deciding([plain, more, other]) == (plain, more)
     own = judge([plain, more, other], {"mine/one": {"mine.better": MINE}})[-1]
     assert own.evidence["sst"].value == 2.0

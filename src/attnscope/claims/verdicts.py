@@ -123,7 +123,15 @@ def deciding(results: Iterable[Result]) -> tuple[Result, ...]:
 
 
 # Settings that say how much is measured, and nothing of how.
-AMOUNTS = ("seeds", "circle_seeds", "tasks", "cells")
+AMOUNTS = (
+    "seeds",
+    "circle_seeds",
+    "task_seeds",
+    "cell_seeds",
+    "text_seeds",
+    "tasks",
+    "cells",
+)
 
 
 def _others(result: Result) -> dict[str, Any]:
