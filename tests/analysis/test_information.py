@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from attnscope.analysis.information import (
     SAMPLES,
+    Clustering,
     cluster_labels,
     label_information,
     most_frequent,
@@ -66,13 +67,43 @@ def test_the_shuffled_value_is_near_its_exact_expectation():
     assert found.value > 3 * found.shuffled
 
 
-def test_clusters_that_lie_apart_are_found_and_share_what_their_labels_share():
+@pytest.mark.parametrize("clustering", ["shared", "separate"])
+def test_clusters_that_lie_apart_are_found_and_share_what_their_labels_share(
+    clustering: Clustering,
+) -> None:
     one = np.arange(2000) % 8
     other = one // 2  # The second tells which pair of the first: ln 4 of its ln 8.
-    found = mutual_information(blobs(one), blobs(other, 5), clusters=8)
-    # The second has more clusters than blobs, which adds a little bias.
+    inputs, states = blobs(one), blobs(other) + 1000
+    clusters = 12 if clustering == "shared" else 8
+    found = mutual_information(inputs, states, clusters=clusters, clustering=clustering)
+    # Clusters that are left over split a blob, which adds a little bias.
     assert found.value == pytest.approx(math.log(4), abs=0.02)
     assert found.shuffled < 0.05
+
+
+def test_a_shared_clustering_gives_equal_points_one_label_and_separate_ones_do_not() -> None:
+    points = torch.from_numpy(np.random.default_rng(5).normal(size=(400, 3)))
+    shared = mutual_information(points, points, clusters=20)
+    assert shared.value == pytest.approx(shared.entropy)
+    separate = mutual_information(points, points, clusters=20, clustering="separate")
+    assert separate.value < 0.9 * separate.entropy
+
+
+def test_a_shared_clustering_has_no_more_clusters_for_both_than_separate_ones_for_each() -> None:
+    # Far from the inputs, states have what clusters the inputs leave: here one of five.
+    one = np.arange(400) % 4
+    inputs, states = blobs(one), 1e-3 * blobs(one) + 1e4
+    separate = mutual_information(inputs, states, clusters=5, clustering="separate")
+    assert separate.value == pytest.approx(math.log(4), abs=0.02)
+    assert mutual_information(inputs, states, clusters=5).value == pytest.approx(0.0, abs=1e-9)
+
+
+def test_representations_of_unequal_width_are_clustered_separately_alone() -> None:
+    labels = np.arange(40) % 4
+    with pytest.raises(UsageError, match=r"width 3 and states of width 5.*clustering=separate"):
+        mutual_information(blobs(labels), blobs(labels, 5))
+    found = mutual_information(blobs(labels), blobs(labels, 5), clusters=4, clustering="separate")
+    assert found.value == pytest.approx(math.log(4))
 
 
 def test_the_same_seed_gives_the_same_number():
@@ -84,7 +115,8 @@ def test_the_same_seed_gives_the_same_number():
 def test_fewer_points_than_clusters_have_as_many_clusters_as_points():
     points = torch.arange(12.0)[:, None] * 10
     found = mutual_information(points, points)
-    assert 1 < found.value <= found.entropy <= math.log(12)
+    assert found.value == pytest.approx(math.log(12))
+    assert found.entropy == pytest.approx(math.log(12))
 
 
 def test_the_most_frequent_words_are_counted_without_padding_and_boundaries(reviews):
@@ -165,15 +197,17 @@ def test_clustering_takes_one_thread_whatever_there_are(monkeypatch: pytest.Monk
     assert set(seen) == {1}
 
 
+@pytest.mark.parametrize("clustering", ["shared", "separate"])
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_several_representations_have_the_information_of_each(jobs: int):
+def test_several_pairs_have_the_information_of_each(clustering: Clustering, jobs: int) -> None:
     stream = np.random.default_rng(3)
-    labels = stream.integers(5, size=(3, 200))
-    inputs, *states = (blobs(part) for part in labels)
-    found = mutual_informations(inputs, states, clusters=5, seed=4, jobs=jobs)
-    alone = [mutual_information(inputs, part, clusters=5, seed=4) for part in states]
+    one, *others = (blobs(part) for part in stream.integers(5, size=(4, 200)))
+    # The first two pairs have the same inputs, as frozen embeddings are; the third has its own.
+    pairs = [(one, others[0]), (one.clone(), others[1]), (others[2], others[0])]
+    found = mutual_informations(pairs, clusters=5, clustering=clustering, seed=4, jobs=jobs)
+    alone = [mutual_information(*pair, clusters=5, clustering=clustering, seed=4) for pair in pairs]
     assert found == alone
-    assert found[0] != found[1]
+    assert len({information.value for information in found}) == 3
 
 
 def test_a_part_of_the_training_texts_has_about_the_tokens_asked_for():

@@ -158,8 +158,8 @@ def test_runs_with_other_settings_count_where_there_are_none_at_the_defaults():
         scale = "changed" if changed else "full"
         return result.model_copy(update={"scale": scale, "changed": changed})
 
-    fewer, plain = named({"text_seeds": 0}, 0.7), named({}, 0.8)
-    for results, expected in (([fewer], 70.0), ([plain, fewer], 80.0)):
+    other, plain = named({"drawing": "shape"}, 0.7), named({}, 0.8)
+    for results, expected in (([other], 70.0), ([plain, other], 80.0)):
         found = [c.measured for c in compare(results) if c.measured is not None]
         assert [each.value for each in found] == [pytest.approx(expected)]
 

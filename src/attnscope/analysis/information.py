@@ -1,15 +1,17 @@
 """Mutual information between words' embeddings and their states, by clusters (tutek §3.4, Table 2).
 
-Embeddings and states of the occurrences of 1000 word types are each cut into k clusters, and the
-mutual information of the two cluster labels is counted, in nats. Such an estimate is biased upwards
-when there are few occurrences per pair of clusters: its value for shuffled pairs, which have no
-information about each other, is reported with it.
+Embeddings and states of the occurrences of 1000 word types are cut into k clusters, and the mutual
+information of the two cluster labels is counted, in nats. Both are clustered together, as we read
+the paper, or each by itself, as Voita et al. do. Such an estimate is biased upwards when there are
+few occurrences per pair of clusters: its value for shuffled pairs, which have no information about
+each other, is reported with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -33,6 +35,9 @@ CLUSTERS, CLUSTER_BATCH, TYPES, OCCURRENCES = 1000, 100, 1000, 200_000
 _POWER = 0.75
 _SHUFFLES = 5
 
+Clustering = Literal["shared", "separate"]
+Labels = NDArray[np.integer]
+Pair = tuple[Float[Tensor, "occurrence embedding"], Float[Tensor, "occurrence state"]]
 Counts = Int[Tensor, " input_type"]
 Types = Int[Tensor, " sampled"]
 
@@ -183,6 +188,7 @@ def mutual_information(
     states: Float[Tensor, "occurrence state"],
     *,
     clusters: int = CLUSTERS,
+    clustering: Clustering = "shared",
     batch_size: int = CLUSTER_BATCH,
     seed: int = 0,
 ) -> Information:
@@ -191,9 +197,13 @@ def mutual_information(
     Parameters
     ----------
     inputs, states
-        The two representations, of any widths.
+        The two representations; of one width if their clustering is shared.
     clusters, batch_size
-        Of the mini-batch k-means [1]_ that cuts each into clusters.
+        Of the mini-batch k-means.
+    clustering
+        Shared: one k-means of both representations together. tutek clusters what it has gathered at
+        both levels, and can give no value where states are wider than embeddings, which is an
+        obstacle for a shared clustering alone. Separate: one k-means of each [1]_.
     seed
         Decides the clusterings and the shuffles.
 
@@ -202,38 +212,56 @@ def mutual_information(
     .. [1] E. Voita, R. Sennrich, I. Titov. "The Bottom-up Evolution of Representations in the
        Transformer." EMNLP 2019.
     """
-    (found,) = mutual_informations(
-        inputs, [states], clusters=clusters, batch_size=batch_size, seed=seed
-    )
+    settings: Any = {"clusters": clusters, "clustering": clustering, "batch_size": batch_size}
+    (found,) = mutual_informations([(inputs, states)], **settings, seed=seed)
     return found
 
 
 def mutual_informations(
-    inputs: Float[Tensor, "occurrence embedding"],
-    states: Sequence[Float[Tensor, "occurrence _"]],
+    pairs: Sequence[Pair],
     *,
     clusters: int = CLUSTERS,
+    clustering: Clustering = "shared",
     batch_size: int = CLUSTER_BATCH,
     seed: int = 0,
     jobs: int = 1,
 ) -> list[Information]:
-    """Return the mutual information of one representation and each of several others.
+    """Return the mutual information of several pairs of representations.
 
-    As `mutual_information` of each, with one clustering of ``inputs``; ``jobs`` representations
-    are clustered at once.
+    As `mutual_information` of each; ``jobs`` clusterings are made at once, and inputs that are the
+    same in several pairs are clustered once.
     """
-    named = [("inputs", inputs), *(("states", part) for part in states)]
-    work = [
-        delayed(cluster_labels)(part, clusters, batch_size, seed_of("clusters", name, seed) % 2**32)
-        for name, part in named
-    ]
-    one, *others = Parallel(n_jobs=jobs)(work)
-    return [label_information(one, other, seed=seed) for other in others]
+
+    def labels(parts: Sequence[Tensor], name: str) -> list[Labels]:
+        own = seed_of("clusters", name, seed) % 2**32
+        work = (delayed(cluster_labels)(part, clusters, batch_size, own) for part in parts)
+        return list(Parallel(n_jobs=jobs)(work))
+
+    if clustering == "shared":
+        both = labels([_together(*pair) for pair in pairs], "shared")
+        found = [np.split(one, 2) for one in both]
+    else:
+        distinct: list[Tensor] = []
+        for own, _ in pairs:
+            if not any(own.equal(other) for other in distinct):
+                distinct.append(own)
+        inputs = list(zip(distinct, labels(distinct, "inputs"), strict=True))
+        states = labels([states for _, states in pairs], "states")
+        firsts = [next(one for part, one in inputs if part.equal(own)) for own, _ in pairs]
+        found = [[*both] for both in zip(firsts, states, strict=True)]
+    return [label_information(one, other, seed=seed) for one, other in found]
 
 
-def label_information(
-    one: NDArray[np.integer], other: NDArray[np.integer], *, seed: int = 0
-) -> Information:
+def _together(inputs: Tensor, states: Tensor) -> Tensor:
+    if inputs.shape[1] != states.shape[1]:
+        raise UsageError(
+            f"Embeddings of width {inputs.shape[1]} and states of width {states.shape[1]} cannot "
+            "be clustered together: make them equally wide, or set clustering=separate."
+        )
+    return torch.cat([inputs, states])
+
+
+def label_information(one: Labels, other: Labels, *, seed: int = 0) -> Information:
     """Return the mutual information of two labellings, and that of their shuffled pairs."""
     rng = np.random.default_rng(seed_of("shuffled pairs", seed))
     shuffled = [mutual_info_score(one, rng.permutation(other)) for _ in range(_SHUFFLES)]
@@ -247,7 +275,7 @@ def label_information(
 
 def cluster_labels(
     points: Float[Tensor, "occurrence width"], clusters: int, batch_size: int, seed: int
-) -> NDArray[np.integer]:
+) -> Labels:
     """Return the cluster of every point; there are at most as many clusters as points.
 
     One thread, as everywhere else: scikit-learn would take every core that it finds, and sums over

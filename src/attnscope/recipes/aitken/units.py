@@ -258,6 +258,7 @@ class EscanConfig(AitkenConfig):
     """Whether a mark ends every phrase, on both sides; recorded runs have it, the text none."""
     drawing: Literal["phrase", "shape"] = "phrase"
     """Whether commands are drawn uniformly over phrases, or over their shapes first."""
+
     @property
     def part(self) -> str:
         """The subfolder of the result: ``text-lengths`` for outputs as the text has them."""
