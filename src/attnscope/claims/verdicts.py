@@ -131,6 +131,7 @@ AMOUNTS = (
     "text_seeds",
     "tasks",
     "cells",
+    "attention",  # of tutek's tables, which measure each by itself
 )
 
 
