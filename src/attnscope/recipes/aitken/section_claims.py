@@ -353,8 +353,8 @@ def escan_terms(pool: Pool) -> Decision:
     """Decide aitken.escan-terms for AED and AO; whether the paper's bounds are met is shown."""
     largest, printed = _LARGEST(pool), _PRINTED(pool)
     evidence = {
-        "largest, and three terms above .8": {**largest.evidence, "": str(largest.verdict)},
-        "intervals reach .77 and .87": {**printed.evidence, "": str(printed.verdict)},
+        "largest, and three terms above .8": {**largest.evidence, "verdict": str(largest.verdict)},
+        "intervals reach .77 and .87": {**printed.evidence, "verdict": str(printed.verdict)},
     }
     note = f"the first rule decides; that intervals reach the paper's numbers {printed.verdict}"
     return Decision(largest.verdict, evidence, note="; ".join(filter(None, [largest.note, note])))
