@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -212,8 +212,13 @@ def mutual_information(
     .. [1] E. Voita, R. Sennrich, I. Titov. "The Bottom-up Evolution of Representations in the
        Transformer." EMNLP 2019.
     """
-    settings: Any = {"clusters": clusters, "clustering": clustering, "batch_size": batch_size}
-    (found,) = mutual_informations([(inputs, states)], **settings, seed=seed)
+    (found,) = mutual_informations(
+        [(inputs, states)],
+        clusters=clusters,
+        clustering=clustering,
+        batch_size=batch_size,
+        seed=seed,
+    )
     return found
 
 
