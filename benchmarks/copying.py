@@ -118,7 +118,7 @@ def steps(options: argparse.Namespace) -> int:
 def full(options: argparse.Namespace) -> int:
     """Time the command that makes figure 3 in full, from its start to its figure."""
     with tempfile.TemporaryDirectory() as folder:
-        command = ["run", "snell/fig3", f"precision={options.precision}", "--json"]
+        command = ["run", "snell/fig3", "--precision", options.precision, "--json"]
         where = ["--device", options.device, "--out", folder]
         started = time.perf_counter()
         done = subprocess.run(

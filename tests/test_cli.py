@@ -88,15 +88,20 @@ def test_an_error_is_one_sentence(arguments: list[str], sentence: str, tmp_path:
     assert "Traceback" not in done.stderr
 
 
-# Where no types are enforced, too: a device is a Literal.
-def test_an_error_is_one_sentence_in_a_process_of_its_own(tmp_path: Path) -> None:
-    run = ["run", "snell/fig3", "--device", "tpu"]
-    done = python("-m", "attnscope", *run, cwd=tmp_path)
+# Where no types are enforced, too: these are Literals.
+@pytest.mark.parametrize(
+    ("option", "valid"),
+    [(("--device", "tpu"), "auto, cpu, cuda"), (("--precision", "bf16"), "float32, tf32")],
+)
+def test_an_error_is_one_sentence_in_a_process_of_its_own(
+    tmp_path: Path, option: tuple[str, str], valid: str
+) -> None:
+    done = python("-m", "attnscope", "run", "snell/fig3", *option, cwd=tmp_path)
     assert done.returncode == 1
     assert done.stdout == ""
     (sentence,) = done.stderr.splitlines()
     assert sentence.startswith("attnscope: ")
-    assert "valid: auto, cpu, cuda" in sentence
+    assert f"valid: {valid}" in sentence
 
 
 def test_cuda_without_a_device_is_one_sentence(tmp_path: Path) -> None:

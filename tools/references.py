@@ -3,6 +3,8 @@
     python tools/references.py                                      # the list
     python tools/references.py run --minutes 60 [--only tutek/] [--device cuda] [--out runs]
 
+On a GPU ``--precision tf32`` is faster; results name it.
+
 A run is *made* if its result in ``results/`` has today's settings and Student's intervals, *old*
 if it has not, and *missing* if there is none. ``run`` makes what is not made, in the order of the
 list, and begins no further run when the minutes are over; a run that was stopped is resumed.
@@ -76,7 +78,7 @@ def references(results: Path = RESULTS) -> list[Reference]:
         return [Reference(**row) for row in csv.DictReader(file)]
 
 
-def make(reference: Reference, out: Path, device: str, jobs: int | None) -> None:
+def make(reference: Reference, out: Path, device: str, precision: str, jobs: int | None) -> None:
     """Make one reference run, and copy its result and figures into ``results/``."""
     made = attnscope.run(
         reference.recipe,
@@ -84,6 +86,7 @@ def make(reference: Reference, out: Path, device: str, jobs: int | None) -> None
         name=reference.name or None,
         out=out,
         device=device,
+        precision=precision,
         jobs=jobs,
         progress=Lines(sys.stdout),
     )
@@ -108,6 +111,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="recipes and settings that contain this text")
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--precision", default="float32")
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--out", type=Path, default=Path("runs"))
     given = parser.parse_args()
@@ -126,7 +130,7 @@ def main() -> None:
             break
         print(reference, flush=True)
         try:
-            make(reference, given.out, given.device, given.jobs)
+            make(reference, given.out, given.device, given.precision, given.jobs)
         except Exception:
             traceback.print_exc()  # the other runs go on
 

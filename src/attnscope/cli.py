@@ -96,6 +96,9 @@ def run(
         str | None, typer.Option(help="Names the result's folder; by default its settings do.")
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    precision: Annotated[
+        str, typer.Option(help="Of a GPU's matrix products: float32, or tf32, which is faster.")
+    ] = "float32",
     jobs: Annotated[int | None, typer.Option(help="Number of worker processes.")] = None,
     data: Annotated[Path | None, typer.Option(help="Folder of corpora.")] = None,
     out: Annotated[Path, typer.Option(help="The workspace.")] = Path("runs"),
@@ -139,6 +142,7 @@ def run(
             quick=quick,
             name=name,
             device=device,  # type: ignore[arg-type]
+            precision=precision,  # type: ignore[arg-type]
             jobs=jobs,
             out=out,
             budget=budget,

@@ -6,6 +6,8 @@ import pytest
 import torch
 from pydantic import ValidationError
 
+import attnscope
+from attnscope.errors import UsageError
 from attnscope.training.engine.groups import train_group
 from attnscope.training.imitation import Imitation
 from attnscope.training.loop import train_unit
@@ -51,3 +53,21 @@ def test_units_are_trained_in_their_precision(tiny, tmp_path, train):
     found = []
     train(tiny(precision="tf32"), tmp_path, lambda steps: found.append(products()))
     assert set(found) == {(True, True)}
+
+
+def test_a_result_says_that_its_units_trained_in_tf32(tmp_path):
+    # It trains nothing, so that workers with a GPU are not needed.
+    given = {"quick": True, "device": "cuda", "on": "workers"}
+    results = [
+        attnscope.run("snell/initial-derivative", out=tmp_path / name, precision=name, **given)
+        for name in ("float32", "tf32")
+    ]
+    plain, tf32 = (run.result for run in results)
+    assert "precision" not in plain.environment
+    assert tf32.environment == plain.environment | {"precision": "tf32"}
+    assert tf32.config == plain.config
+
+
+def test_tf32_on_a_cpu_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="tf32 is a precision of GPUs"):
+        attnscope.run("snell/fig3", quick=True, device="cpu", precision="tf32", out=tmp_path)

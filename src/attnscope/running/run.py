@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 
@@ -32,6 +32,7 @@ from attnscope.training.memory import memory_errors
 from attnscope.training.progress import Progress, Silent
 from attnscope.training.registry import read_unit
 from attnscope.training.trained_unit import TrainedUnit
+from attnscope.training.unit import Precision
 
 # One small LSTM leaves a GPU idle. Measured on an H200 with the copying model: 53, 157, 178 and 182
 # steps a second with 1, 4, 8 and 16 processes; under NVIDIA's MPS 59, 216, 423 and 623.
@@ -63,6 +64,7 @@ def run(
     quick: bool = False,
     name: str | None = None,
     device: Literal["auto", "cpu", "cuda"] = "auto",
+    precision: Precision = "float32",
     jobs: int | None = None,
     out: str | Path = "runs",
     progress: Progress | None = None,
@@ -91,6 +93,9 @@ def run(
         of them does.
     device
         ``auto`` takes a GPU if there is one.
+    precision
+        Of a GPU's matrix products in training: ``tf32`` is faster and less exact. Units that differ
+        in it are different units.
     jobs
         Number of worker processes; by default one per CPU core, at most eight on a GPU.
     out
@@ -125,6 +130,7 @@ def run(
     placement = Placement(on, workers, jobs, mixed, slurm or {}, imports)
     place = choose_device(device, elsewhere=placement.place != "here")
     here = choose_device("auto") if place == "cuda" else place
+    _check_precision(precision, place)
     count = job_count(place, jobs)
     if budget is not None:
         given = dict(settings or {}) | ({} if seeds is None else {"seeds": seeds})
@@ -143,13 +149,14 @@ def run(
         memory_errors(entry.name),
         placement.trainer(workspace, count) as trainer,
     ):
-        lab = Lab(trainer, here, progress, trains_on=place)
+        lab = Lab(trainer, here, progress, trains_on=place, precision=precision)
         records = module.measure(config, lab)
     result = Result(
         recipe=entry.name,
         **named._asdict(),
         config=config.model_dump(mode="json"),
-        environment=environment(here, accelerator(here)),
+        environment=environment(here, accelerator(here))
+        | ({} if precision == "float32" else {"precision": precision}),
         seconds=round(time.monotonic() - started, 1),
         measurements=tuple(record for record in records if isinstance(record, Measurement)),
         pictures=tuple(record for record in records if not isinstance(record, Measurement)),
@@ -257,6 +264,13 @@ def choose_device(device: str, *, elsewhere: bool = False) -> Literal["cpu", "cu
             "No CUDA device was found; use --device cpu, or auto to take what there is."
         )
     return "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
+
+
+def _check_precision(precision: str, device: str) -> None:
+    if precision not in get_args(Precision):
+        raise UsageError(f"No precision {precision!r}; valid: {', '.join(get_args(Precision))}.")
+    if precision != "float32" and device == "cpu":
+        raise UsageError(f"{precision} is a precision of GPUs; on a CPU products are float32.")
 
 
 # Far above any experiment; more would be planned, or drawn, for hours before the first message.

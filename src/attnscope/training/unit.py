@@ -20,6 +20,9 @@ from attnscope.training.metric import Metric
 from attnscope.training.objective import Likelihood, Term
 from attnscope.training.optimizer import Adam, OptimizerSpec
 
+Precision = Literal["float32", "tf32"]
+"""Of a GPU's matrix products: TF32 is faster, and has three decimal digits."""
+
 
 class Training(Settings):
     """How a unit is trained, evaluated, and what is kept of it."""
@@ -53,7 +56,7 @@ class Training(Settings):
         "stored where there is one",
     )
     dtype: Literal["float32", "float64"] = "float32"
-    precision: Literal["float32", "tf32"] = Field(
+    precision: Precision = Field(
         "float32", description="of a GPU's products; stored where it is not the default"
     )
 

@@ -10,6 +10,7 @@ from attnscope.data.tasks import SampledCopy
 from attnscope.models.proxy import ProxySpec
 from attnscope.recipes.kit.lab import Lab, leaves
 from attnscope.training.engine.workers import Workers
+from attnscope.training.registry import read_unit
 from attnscope.training.unit import Training, Unit
 
 
@@ -66,6 +67,21 @@ def test_all_units_of_a_plan_are_trained_in_one_call_on_the_labs_device():
     assert [one.seed for one in workers.given] == [0, 1, 2]
     assert {one.device for one in workers.given} == {"cuda"}
     assert list(lab.used) == ["unit-0", "unit-1", "unit-2"]
+
+
+def test_units_train_in_the_labs_precision_but_those_in_double_numbers():
+    workers = Echo()
+    double, own = [
+        unit(seed).training.model_copy(update={name: value})
+        for seed, name, value in ((1, "dtype", "float64"), (2, "precision", "tf32"))
+    ]
+    trainings = enumerate([unit(0).training, double, own])
+    plan = [unit(seed).model_copy(update={"training": each}) for seed, each in trainings]
+    Lab(workers, device="cuda", precision="tf32").train(plan, "units")
+    assert [one.training.precision for one in workers.given] == ["tf32", "float32", "tf32"]
+    assert [read_unit(one.config()) for one in workers.given] == workers.given
+    Lab(workers, device="cuda").train(plan, "units")
+    assert [one.training.precision for one in workers.given] == ["float32", "float32", "tf32"]
 
 
 def test_leaves_are_the_units_from_left_to_right():

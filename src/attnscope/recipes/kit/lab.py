@@ -12,7 +12,7 @@ from attnscope.training.engine.trainer import Trainer
 from attnscope.training.memory import demand_memory
 from attnscope.training.progress import Progress, Silent
 from attnscope.training.trained_unit import TrainedUnit
-from attnscope.training.unit import Unit
+from attnscope.training.unit import Precision, Unit
 
 Key = TypeVar("Key")
 Plan = Sequence[Any] | Mapping[Any, Any]
@@ -31,6 +31,8 @@ class Lab:
         Where the recipe measures.
     trains_on
         The units' device, if it is another one, as where workers have a GPU and this host has none.
+    precision
+        Of a GPU's products in training, where units have no other; measuring has float32.
     """
 
     workers: Trainer
@@ -38,6 +40,7 @@ class Lab:
     progress: Progress = field(default_factory=Silent)
     used: dict[str, None] = field(default_factory=dict)
     trains_on: Literal["cpu", "cuda"] | None = None
+    precision: Precision = "float32"
     noted: set[Source] = field(default_factory=set)
 
     @overload
@@ -78,14 +81,18 @@ class Lab:
         dicts in the same order. The units are listed in the recipe's result.
         """
         self._note_readings(plan)
-        device = self.trains_on or self.device
-        placed = [unit.model_copy(update={"device": device}) for unit in leaves(plan)]
+        placed = self.placed(plan)
         for metric in {metric for unit in placed for metric in unit.training.metrics}:
             metric.demand()
         demand_memory(placed)
         trained = self.workers.train(placed, self.progress, title)
         self.used.update(dict.fromkeys(unit.folder.name for unit in trained))
         return filled(plan, iter(trained))
+
+    def placed(self, plan: Plan | Unit) -> list[Unit]:
+        """Return the units of a plan as they train here: on the device, in the precision."""
+        device = self.trains_on or self.device
+        return [_placed(unit, device, self.precision) for unit in leaves(plan)]
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
@@ -110,6 +117,14 @@ class Logged:
     config: Mapping[str, Any]
     dataset: str
     rows: Sequence[Mapping[str, Any]]
+
+
+def _placed(unit: Unit, device: str, precision: Precision) -> Unit:
+    placed: dict[str, Any] = {"device": device}
+    # Units of double numbers have no float32 products to make faster.
+    if precision != "float32" and unit.training.dtype == "float32":
+        placed["training"] = unit.training.model_copy(update={"precision": precision})
+    return unit.model_copy(update=placed)
 
 
 def leaves(plan: Plan | Unit) -> Iterator[Unit]:

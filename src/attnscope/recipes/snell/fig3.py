@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from pydantic import Field
@@ -68,8 +68,6 @@ class Config(RecipeSettings):
     """Size of embeddings and LSTM states."""
     examples: int = Field(100, ge=1)
     """Sequences of each evaluation. The script has 50; more give narrower intervals."""
-    precision: Literal["float32", "tf32"] = "float32"
-    """Precision of a GPU's matrix products; tf32 is faster."""
     proxy_dimension: int = Field(1024, ge=1)
     """Embedding size of the bag-of-words proxy. Its initial noise has a coefficient of variation of
     1/√d; at the paper's 256 that alone (.0625) exceeds the claim's .05, at 1024 it is .031."""
@@ -108,7 +106,7 @@ def measure(config: Config, lab: Lab) -> list[Measurement]:
         "examples": config.examples,
     }
     model = Seq2SeqSpec(embedding=config.hidden, hidden=config.hidden)
-    copying = Training(evaluate_at=every(10, config.steps), precision=config.precision, **common)
+    copying = Training(evaluate_at=every(10, config.steps), **common)
     proxy = ProxySpec(embedding=config.proxy_dimension)
     briefly = Training(evaluate_at=(), **common)
     units, proxies = {}, {}

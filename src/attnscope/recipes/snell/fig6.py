@@ -81,8 +81,6 @@ class Config(RecipeSettings):
     """Heads tried at most."""
     wave: int = Field(48, ge=1)
     """Heads tried together before good and bad ones are counted again."""
-    precision: Literal["float32", "tf32"] = "float32"
-    """Precision of a GPU's matrix products; tf32 is faster."""
     cell: Cell = "lstm"
     """Recurrent cell of the encoder and the decoder; the text has LSTMs, the script GRUs."""
     join: Literal["summed", "averaged"] = "summed"
@@ -161,7 +159,6 @@ def _unit(config: Config, heads: Sequence[int], seed: int) -> Unit:
             evaluate_at=every(10, config.steps),
             examples=config.examples,
             stored=2,
-            precision=config.precision,
         ),
         seed=seed,
     )

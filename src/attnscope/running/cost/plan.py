@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from attnscope.recipes.kit.lab import Lab, filled, leaves
+from attnscope.recipes.kit.lab import Lab, filled
 from attnscope.recipes.recipe import RecipeModule
 from attnscope.runs.spec import Settings
 from attnscope.training.engine.workers import Workers
@@ -46,7 +46,7 @@ class PlanningLab(Lab):
 
     def train(self, plan: Any, title: str) -> Any:
         """Record units; return them untrained, in the shape in which they were given."""
-        placed = [unit.model_copy(update={"device": self.device}) for unit in leaves(plan)]
+        placed = self.placed(plan)
         self.units += placed
         return filled(plan, iter([PlannedUnit(unit) for unit in placed]))
 
