@@ -140,6 +140,19 @@ def test_class_ratios_are_the_supplements_and_the_even_one_is_trained_once():
     assert set(planned) == {(name, 10.0) for name in ("I", "II", "1:2", "1:5", "2:1", "2:5")}
 
 
+def test_further_cells_of_the_synthetic_data_have_their_own_number_of_draws():
+    given = {"texts": 200, "seeds": 3, "scales": (1.0, 10.0), "ratios": ("1:1", "1:5")}
+
+    def counts(**further: int) -> dict[tuple[str, float], int]:
+        planned = synthetic.units(synthetic.Config(**given, **further))
+        return {cell: len(units) for cell, units in planned.items()}
+
+    both = {("I", 10.0): 3, ("II", 10.0): 3}
+    assert counts(further_seeds=0) == both
+    assert counts(further_seeds=2) == both | {("I", 1.0): 2, ("1:5", 10.0): 2}
+    assert counts() == both | {("I", 1.0): 3, ("1:5", 10.0): 3}
+
+
 def test_synthetic_data_take_a_penalty_a_ratio_and_wide_embeddings():
     config = synthetic.Config(penalty=0.5, positives=100, texts=200, spread=1.0)
     data = synthetic.sources(config)["I"]

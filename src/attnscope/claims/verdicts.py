@@ -129,6 +129,7 @@ AMOUNTS = (
     "task_seeds",
     "cell_seeds",
     "text_seeds",
+    "further_seeds",
     "tasks",
     "cells",
     "attention",  # of tutek's tables, which measure each by itself

@@ -56,7 +56,10 @@ class Config(RecipeSettings):
     """Settings of the experiment; the defaults are the authors' notebook's."""
 
     seeds: int = Field(5, ge=1)
-    """Draws of each data set. The supplement has one, and four in its Fig. 7."""
+    """Draws of data sets I and II. The supplement has one, and four in its Fig. 7."""
+    further_seeds: int = Field(5, ge=0)
+    """Draws of data set I at each further λ and class ratio, at most as many as seeds; 0 leaves
+    these out."""
     scale: float = Field(10.0, gt=0)
     """Scaling factor λ of the attention logits; 10 is √d."""
     scales: Scales = (1.0, 10.0, 20.0, 50.0, 100.0)
@@ -101,6 +104,7 @@ class Config(RecipeSettings):
 
 QUICK = {
     "seeds": 2,
+    "further_seeds": 2,
     "scales": (1.0, 10.0, 100.0),
     "ratios": ("1:1", "1:5"),
     "texts": 200,
@@ -169,14 +173,20 @@ def unit_of(config: Config, source: PolarityTexts, scale: float, seed: int) -> U
 def units(config: Config) -> dict[tuple[str, float], list[Unit]]:
     """Return the units by data set and λ."""
     every = sources(config)
-    cells = [("I", scale) for scale in dict.fromkeys((config.scale, *config.scales))]
-    cells.append(("II", config.scale))
-    # A ratio may be that of data set I, which is trained once.
-    cells += [(name, config.scale) for name in config.ratios if every[name] != every["I"]]
+    cells = {("I", config.scale): config.seeds, ("II", config.scale): config.seeds}
+    if further := _further_seeds(config):
+        # A λ or a ratio may be that of data set I, which is trained once.
+        others = [("I", scale) for scale in config.scales]
+        others += [(name, config.scale) for name in config.ratios if every[name] != every["I"]]
+        cells = dict.fromkeys((*cells, *others), further) | cells
     return {
-        (name, scale): [unit_of(config, every[name], scale, seed) for seed in range(config.seeds)]
-        for name, scale in cells
+        (name, scale): [unit_of(config, every[name], scale, seed) for seed in range(seeds)]
+        for (name, scale), seeds in cells.items()
     }
+
+
+def _further_seeds(config: Config) -> int:
+    return min(config.seeds, config.further_seeds)
 
 
 def measure(config: Config, lab: Lab) -> list[Record]:
@@ -187,10 +197,12 @@ def measure(config: Config, lab: Lab) -> list[Record]:
         cell = _Cell(config, trained[name, config.scale])
         rows += [*cell.signs(), *cell.curves(), *cell.neutral(), *cell.dots(), *cell.accuracy()]
         rows += cell.scores(config.penalty)
+    if not (further := _further_seeds(config)):
+        return rows
     for ratio in config.ratios:
         of_ratio = trained.get((ratio, config.scale), trained["I", config.scale])
-        rows += _Cell(config, of_ratio).products(ratio)
-    return [*rows, *_ratios(config, trained)]
+        rows += _Cell(config, of_ratio[:further]).products(ratio)
+    return [*rows, *_ratios(further, trained)]
 
 
 Log = Mapping[str, Any]
@@ -297,16 +309,16 @@ def _neutral_ratio(row: Log, term: str) -> float:
 
 
 def _ratios(
-    config: Config, trained: Mapping[tuple[str, float], Sequence[TrainedUnit]]
+    seeds: int, trained: Mapping[tuple[str, float], Sequence[TrainedUnit]]
 ) -> list[Measurement]:
     """Return the sizes of the terms over λ, at the start and at the end."""
     scales = sorted({scale for name, scale in trained if name == "I"})
-    dataset = trained["I", config.scale][0].unit.source.dataset
+    dataset = trained["I", scales[0]][0].unit.source.dataset
     rows: list[Measurement] = []
     for when, place in (("start", 0), ("end", -1)):
         logs = [
             {scale: trained["I", scale][seed].log[place] for scale in scales}
-            for seed in range(config.seeds)
+            for seed in range(seeds)
         ]
         rows += ratio_rows(dataset, logs, when, "flow.")
     return rows
@@ -344,8 +356,9 @@ def draw(result: Result, units: Sequence[Logged]) -> Charts:
     datasets, scale = plots.datasets(rows), rows[0].axes["lambda"]
     charts: dict[str, Any] = {
         "signs": beside(*(_signs(result, name) for name in datasets)),
-        "lambda": beside(*ratio_panels(result)),
     }
+    if result.select("ratio"):
+        charts["lambda"] = beside(*ratio_panels(result))
     if result.select("VW_curve"):
         charts["class-ratio"] = _class_ratios(result)
     texts = {name: _usual(units, name) for name in datasets}
