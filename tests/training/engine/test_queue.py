@@ -13,13 +13,13 @@ import pytest
 
 from attnscope.errors import AttnscopeError, UsageError
 from attnscope.runs import queue
-from attnscope.runs.host import host
+from attnscope.runs.host import host, this_process
 from attnscope.runs.lock import locked
-from attnscope.runs.queue import Sweep, sweeps
+from attnscope.runs.queue import Sweep, WorkerFile, sweeps
 from attnscope.runs.status import status
 from attnscope.training.engine import crew, queue_worker, queued
 from attnscope.training.engine.grouping import groups
-from attnscope.training.engine.queue_worker import Crowded, QueueWorker
+from attnscope.training.engine.queue_worker import QueueWorker
 from attnscope.training.engine.queued import QueuedWorkers
 from attnscope.training.engine.workers import train_units
 from attnscope.training.objective import Likelihood
@@ -299,21 +299,35 @@ class Hungry(Likelihood):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 MiB.")
 
 
-def test_group_that_fits_no_gpu_ends_a_process_next_to_others_and_fails_alone(trainer, tiny):
-    crowded = QueueWorker(trainer.workspace, "cpu", alone=False)
-    ended = []
+def test_group_that_fits_next_to_no_other_waits_until_one_ends_and_fails_alone(
+    trainer, tiny, monkeypatch
+):
+    other = WorkerFile(trainer.workspace, this_process() | {"token": "other"})
+    tried = []
+    attempt = queue_worker.attempt
+    monkeypatch.setattr(queue_worker, "attempt", lambda *given: tried.append(1) or attempt(*given))
+    looks = iter(
+        [
+            # What the other one does, and how often the group was tried when the worker has looked.
+            (lambda: other.write(state="trains", group="a"), 1),
+            (lambda: other.write(state="trains", group="a", done=5), 1),
+            (lambda: other.write(state="trains", group="b"), 2),
+            (lambda: other.write(state="idle"), 3),
+        ]
+    )
+    seen = []
 
-    def take(*_):
-        try:
-            crowded.take()
-        except Crowded:
-            ended.append(True)
-            trainer.worker.take()
+    def look(sweep, *_):
+        if sweep.waiting():
+            does, expected = next(looks)
+            does()
+            assert not trainer.worker.take() or not sweep.waiting()
+            seen.append((len(tried), expected))
 
-    trainer.keep_workers = take
+    trainer.keep_workers = look
     with pytest.raises(AttnscopeError, match="memory was full"):
         trainer.train([tiny(objective=(Hungry(),))])
-    assert ended == [True]
+    assert seen == [(1, 1), (1, 1), (2, 2), (3, 3)]
 
 
 def test_processes_that_break_as_they_start_end_their_crew_in_one_sentence(tmp_path, monkeypatch):

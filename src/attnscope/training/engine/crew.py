@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from attnscope.errors import AttnscopeError
-from attnscope.training.engine.queue_worker import Crowded, QueueWorker
+from attnscope.training.engine.queue_worker import QueueWorker
 from attnscope.training.engine.workers import (
     PRELOADED,
     end_with_parent,
@@ -24,7 +24,6 @@ from attnscope.training.engine.workers import (
 )
 from attnscope.training.loop import Note
 
-_CROWDED = 75  # exit code of a process whose group did not fit next to others'
 # Processes in a row that may end with an error in so many seconds; then others would too.
 _MOST_BROKEN, _SOON = 5, 60.0
 
@@ -32,9 +31,8 @@ _MOST_BROKEN, _SOON = 5, 60.0
 class Crew:
     """Supervised worker processes.
 
-    A process that is killed, for lack of memory for example, is replaced; one whose group did not
-    fit into the GPU's memory is not, unless it was the last one. Where processes end with an error
-    as they start, one after another, this one raises it.
+    A process that is killed, for lack of memory for example, is replaced. Where processes end with
+    an error as they start, one after another, this one raises it.
 
     Parameters
     ----------
@@ -58,7 +56,7 @@ class Crew:
         note: Note = lambda sentence: None,
     ) -> None:
         self._arguments = (workspace, device, until_idle, list(imports), import_one)
-        self._jobs, self._note = jobs, note
+        self._note = note
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(PRELOADED)
         self._processes: list[Any] = []
@@ -68,11 +66,8 @@ class Crew:
             self._start()
 
     def _start(self) -> None:
-        alone = self._jobs == 1
         with interrupt_deferred(), main_module_hidden([]):
-            process = self._context.Process(
-                target=_work, args=(*self._arguments, alone), daemon=True
-            )
+            process = self._context.Process(target=_work, args=self._arguments, daemon=True)
             process.start()
             self._processes.append(process)
         self._started[process] = time.monotonic()
@@ -90,15 +85,7 @@ class Crew:
         self._processes = [p for p in self._processes if p.exitcode is None]
         for process in ended:
             soon = time.monotonic() - self._started.pop(process) < _SOON
-            if process.exitcode == _CROWDED:
-                self._jobs = max(1, self._jobs - 1)
-                self._note(
-                    "A group did not fit into the GPU's memory with others; from now on there are "
-                    f"{self._jobs} processes."
-                )
-                if not self._processes:
-                    self._start()
-            elif process.exitcode != 0:
+            if process.exitcode != 0:
                 self._demand_sound(process.exitcode, soon)
                 self._note(f"A worker process died (exit code {process.exitcode}); another starts.")
                 self._start()
@@ -129,17 +116,13 @@ def _work(
     until_idle: float | None,
     imports: Sequence[str],
     import_one: Callable[[str], Any],
-    alone: bool,
 ) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent alone decides.
     signal.signal(signal.SIGTERM, _leave)
     threading.Thread(target=end_with_parent, daemon=True).start()
     for name in imports:
         import_one(name)
-    try:
-        QueueWorker(workspace, device, _say, alone=alone).run(until_idle)
-    except Crowded:
-        sys.exit(_CROWDED)
+    QueueWorker(workspace, device, _say).run(until_idle)
 
 
 def _leave(*_: object) -> None:

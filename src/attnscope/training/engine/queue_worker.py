@@ -20,7 +20,7 @@ from attnscope.errors import AttnscopeError, UnitLocked
 from attnscope.runs.environment import environment
 from attnscope.runs.host import host, this_process
 from attnscope.runs.lock import Held, locked
-from attnscope.runs.queue import QueuedGroup, Sweep, WorkerFile, sweeps
+from attnscope.runs.queue import QueuedGroup, Sweep, WorkerFile, live_workers, sweeps
 from attnscope.training.accelerator import accelerator
 from attnscope.training.engine.workers import Outcome, attempt, give_back_memory
 from attnscope.training.loop import CHECKPOINT_SECONDS, Note
@@ -31,10 +31,7 @@ from attnscope.training.unit import Unit
 MOST_DEATHS = 5
 _FIRST_SLEEP, _LONGEST_SLEEP = 0.1, 5.0
 _PUBLISH_SECONDS = 5.0
-
-
-class Crowded(Exception):
-    """A group that did not fit into the GPU's memory next to those of other processes."""
+Trains = frozenset[tuple[str, str]]  # tokens of workers, each with its group
 
 
 class QueueWorker:
@@ -48,8 +45,6 @@ class QueueWorker:
         Groups of units on this device are taken.
     note
         Called with a sentence when something is to be said.
-    alone
-        Whether no other process of this worker uses the GPU.
     """
 
     def __init__(
@@ -57,14 +52,15 @@ class QueueWorker:
         workspace: Path,
         device: Literal["cpu", "cuda"],
         note: Note = lambda sentence: None,
-        *,
-        alone: bool = True,
     ) -> None:
-        self.workspace, self.device, self.alone = workspace, device, alone
+        self.workspace, self.device = workspace, device
         self._environment = environment(device, accelerator(device))
         self._process = this_process()
         self._order = random.Random(self._process["token"])  # workers do not queue at one group
-        self._refused: set[tuple[str, str]] = set()
+        self._refused: set[str] = set()
+        self._said: set[tuple[str, str]] = set()
+        # What others of this host trained when a group did not fit into the GPU next to it.
+        self._crowd: Trains = frozenset()
         self._note = note
         self._notes: list[str] = []
         self._public = WorkerFile(workspace, self._process)
@@ -97,11 +93,19 @@ class QueueWorker:
         return count
 
     def take(self) -> bool:
-        """Train one group, if one is free; return whether it left the queue."""
+        """Train one group, if one is free; return whether it left the queue.
+
+        After one that did not fit into the GPU's memory, another worker's group must end first.
+        """
+        if self._crowd and self._crowd == self._others():
+            return False
+        self._crowd = frozenset()
         for sweep in sweeps(self.workspace):
             try:
                 if self._takes_part(sweep) and self._take_from(sweep):
                     return True
+                if self._crowd:
+                    return False
             except (AttnscopeError, OSError) as error:
                 # The command that wrote the sweep may have ended it meanwhile.
                 if sweep.path.exists():
@@ -122,14 +126,20 @@ class QueueWorker:
 
     def _refuse(self, what: str, sentence: str) -> None:
         """Say once why something is left to other workers."""
-        if (what, sentence) not in self._refused:
-            self._refused.add((what, sentence))
-            self.note(sentence)
+        self._refused.add(what)
+        if self._say_once(what, sentence):
             self._public.write(state="refuses", notes=self._notes)
 
+    def _say_once(self, what: str, sentence: str) -> bool:
+        """Say something of a sweep or a group, unless it was said before; return whether it was."""
+        new = (what, sentence) not in self._said
+        if new:
+            self._said.add((what, sentence))
+            self.note(sentence)
+        return new
+
     def _take_from(self, sweep: Sweep) -> bool:
-        left_out = {what for what, _ in self._refused}
-        keys = sorted(sweep.waiting() - left_out)
+        keys = sorted(sweep.waiting() - self._refused)
         self._order.shuffle(keys)
         for key in keys:
             try:
@@ -137,6 +147,8 @@ class QueueWorker:
                     group = self._group(sweep, key)
                     if group is not None and self._train(sweep, key, group, held):
                         return True
+                if self._crowd:
+                    break
             except UnitLocked:
                 continue
         return False
@@ -166,10 +178,29 @@ class QueueWorker:
         units = self._units_here(key, group)
         if units is None:
             return False
+        before = self._others()
         with self._published(sweep, key, group, held) as report:
             outcomes = self._attempt(units, report)
         give_back_memory()
+        others = self._others()
+        if outcomes[0][0] == "crowded" and before | others:
+            self._say_once(
+                f"{sweep.path.name}/{key}",
+                f"The group of {names[0]} did not fit into the GPU's memory next to others; it is "
+                "tried again when one of them is finished.",
+            )
+            self._crowd = others
+            return False
         return self._settle(sweep, key, names, outcomes)
+
+    def _others(self) -> Trains:
+        """Return which groups other workers of this host train."""
+        own = self._process["token"]
+        return frozenset(
+            (one.token, one.group)
+            for one in live_workers(self.workspace)
+            if one.host == host() and one.state == "trains" and one.token != own
+        )
 
     def _units_here(self, key: str, group: QueuedGroup) -> list[Unit] | None:
         """Return a group's units, or say what this host lacks to train them."""
@@ -200,8 +231,6 @@ class QueueWorker:
         statuses = {status for status, _ in outcomes}
         if "locked" in statuses:  # Another command trains units of it.
             return False
-        if "crowded" in statuses and not self.alone:
-            raise Crowded(outcomes[0][1])
         reasons = {
             name: f"{host()}: {message}"
             for name, (status, message) in zip(names, outcomes, strict=True)
