@@ -118,7 +118,9 @@ def test_a_gpu_gives_the_same_bits():
 
 @for_each("length", [2, 50, 130])
 @for_each("levels", [3, 1000])
-def test_pairs_compared_are_those_counted_by_sorting(length, levels):
+@for_each("pairs", [2**26, 9 * 50 * 7, 1])  # compared at once
+def test_pairs_compared_are_those_counted_by_sorting(length, levels, pairs, monkeypatch):
+    monkeypatch.setattr(kendall, "_PAIRS", pairs)
     generator = torch.Generator().manual_seed(length)
     u, v = torch.randint(levels, (2, 9, length), generator=generator).double()
     u[0, 0], v[1, -1] = math.inf, -math.inf

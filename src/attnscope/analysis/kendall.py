@@ -4,8 +4,8 @@ Snell's Tables 3 and 4 use it as a second measure of agreement; here a row is on
 and only real input positions count. Discordant pairs are counted as integers, so batching and
 padding cannot change a result. On a CPU, values become small integer ranks: in the order of ``u``
 (and among its ties, of ``v``) discordant pairs are those whose ranks in ``v`` fall, and memory
-grows with the length of a row, not with its square. On a GPU, where sorting is slow, all pairs of
-rows of up to a few hundred positions are compared. Rows of like length are taken together.
+grows with the length of a row, not with its square. On a GPU, where sorting and thousands of small
+steps are slow, all pairs are compared. Rows of like length are taken together.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from attnscope.data.batch import by_row
 
 # Values ranked and compared at once: enough to hide the cost of a call, small enough for a cache.
 _CHUNK = 2**18
-# On a GPU, pairs compared at once, and the longest rows that are compared and not sorted.
-_PAIRS, _COMPARED = 2**26, 512
+# On a GPU, pairs compared at once.
+_PAIRS = 2**26
 
 
 def kendall_tau_b(
@@ -56,9 +56,8 @@ def kendall_tau_b(
     broken = ((u.isnan() | v.isnan()) & ~padding).any(-1)
     flat = [x.flatten(0, 1) for x in (u, v, padding.expand_as(u))]
     counts = torch.zeros(3, len(flat[0]), dtype=torch.int64, device=u.device)
-    compared = not u.is_cpu and u.shape[-1] <= _COMPARED
-    for rows, width in _like_lengths(flat[2], compared):
-        count = _compared_pairs if compared else _pair_counts
+    count = _pair_counts if u.is_cpu else _compared_pairs
+    for rows, width in _like_lengths(flat[2], compared=not u.is_cpu):
         counts[:, rows] = count(*(x[rows, :width] for x in flat))
     excess, untied_u, untied_v = counts.double().unflatten(1, broken.shape)
     return (excess / (untied_u * untied_v).sqrt()).masked_fill(broken, torch.nan)
@@ -88,11 +87,15 @@ def _compared_pairs(
     u: Float[Tensor, "row inp"], v: Float[Tensor, "row inp"], padding: Bool[Tensor, "row inp"]
 ) -> Int[Tensor, "3 row"]:
     """Return what `_pair_counts` returns, by comparing every position with every other."""
-    real = ~padding[:, :, None] & ~padding[:, None]
-    above_u, above_v = ((x[:, :, None] > x[:, None]) & real for x in (u, v))
-    concordant = (above_u & above_v).sum((1, 2))
-    discordant = (above_u & above_v.mT).sum((1, 2))
-    return torch.stack((concordant - discordant, above_u.sum((1, 2)), above_v.sum((1, 2))))
+    rows, width = padding.shape
+    total = torch.zeros(3, rows, dtype=torch.int64, device=u.device)
+    for positions in torch.arange(width, device=u.device).split(max(1, _PAIRS // (rows * width))):
+        real = ~padding[:, positions, None] & ~padding[:, None]
+        above_u, above_v = ((x[:, positions, None] > x[:, None]) & real for x in (u, v))
+        below_v = (v[:, positions, None] < v[:, None]) & real
+        excess = (above_u & above_v).sum((1, 2)) - (above_u & below_v).sum((1, 2))
+        total += torch.stack((excess, above_u.sum((1, 2)), above_v.sum((1, 2))))
+    return total
 
 
 def _pair_counts(
