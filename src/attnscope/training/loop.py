@@ -31,6 +31,7 @@ from attnscope.runs.tensors import Arrays
 from attnscope.runs.unit import UnitFolder
 from attnscope.training.accelerator import accelerator
 from attnscope.training.evaluation import Evaluated, evaluate, example_arrays, kept_scores
+from attnscope.training.like_lengths import parts, reads_parts
 from attnscope.training.objective import LoadModel, Term, total
 from attnscope.training.optimizer import optimizer_arrays, restore_optimizer
 from attnscope.training.repeatable import repeatable
@@ -272,6 +273,7 @@ class _Run(UnitRun):
         self.checkpoint_seconds = checkpoint_seconds
         trained = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = unit.training.optimizer.build(trained)
+        self.reads_parts = reads_parts(unit)
         self.losses: list[torch.Tensor] = []  # since they were last checked
         self.first = 0
         self.resumed = self._resume(note)
@@ -315,16 +317,20 @@ class _Run(UnitRun):
         batch = unit.source.training_batch(unit.seed, step, training.batch_size).to(unit.device)
         stream = self.stream(step)
         self.optimizer.zero_grad(set_to_none=True)
-        trace = self.model.trace(batch, training.attention, stream)
-        loss = total(self.objective, self.model, trace, stream)
+        losses = []
+        for share, part in parts(batch) if self.reads_parts else [(1.0, batch)]:
+            trace = self.model.trace(part, training.attention, stream)
+            loss = share * total(self.objective, self.model, trace, stream)
+            loss.backward()
+            losses.append(loss.detach())
+        loss = torch.stack(losses).sum()
         if time.monotonic() - self.saved_at >= self.checkpoint_seconds:
             self._check_losses(step)
             self.demand_finite(loss.item(), step)
             self.checkpoint(step, optimizer_arrays(self.optimizer))
             self.saved_at = time.monotonic()
-        loss.backward()
         self.optimizer.step()
-        self.losses.append(loss.detach())
+        self.losses.append(loss)
         if len(self.losses) >= _LOSSES_HELD:
             self._check_losses(step + 1)
 

@@ -25,11 +25,14 @@ class Term(Spec):
 
     A term that says that it is ``vectorised`` lets its units train together: several seeds are then
     one `torch.func.vmap` (`training.engine`). The units may differ in the fields named in
-    ``varying``, each of which is then a tensor of one number.
+    ``varying``, each of which is then a tensor of one number. A term that is a mean over a batch's
+    labelled texts, or a function of parameters alone, says so with ``per_example``: batches may
+    then be read in parts (`training.like_lengths`).
     """
 
     varying: ClassVar[tuple[str, ...]] = ("weight",)
     passes: ClassVar[int] = 0  # how often it runs the model on the batch again
+    per_example: ClassVar[bool] = False
     weight: float = 1.0
 
     @property
@@ -56,6 +59,7 @@ class Likelihood(Term):
     """Mean negative log-likelihood of the real output words (snell Eq. 3, sunlu Eq. 5)."""
 
     vectorised: ClassVar[bool] = True
+    per_example: ClassVar[bool] = True
     kind: Literal["likelihood"] = "likelihood"
 
     def __call__(

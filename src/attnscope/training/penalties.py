@@ -24,6 +24,7 @@ class SquaredNorm(Term):
     """
 
     vectorised: ClassVar[bool] = True
+    per_example: ClassVar[bool] = True
     kind: Literal["squared-norm"] = "squared-norm"
     parts: tuple[str, ...] = Field(("",), min_length=1, description="all parameters by default")
 
@@ -51,6 +52,7 @@ class DirectionProduct(Term):
     """
 
     vectorised: ClassVar[bool] = True
+    per_example: ClassVar[bool] = True
     kind: Literal["direction-product"] = "direction-product"
 
     def __call__(

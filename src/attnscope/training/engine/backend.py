@@ -19,6 +19,7 @@ from attnscope.training.engine.cuda_graphs import RecordedGradients
 from attnscope.training.engine.dropout_masks import in_turn
 from attnscope.training.engine.recurrent_cells import ELEMENTWISE, FUSED, RecurrentCells
 from attnscope.training.engine.vmapped import Gradients, StackedModels
+from attnscope.training.like_lengths import reads_parts
 from attnscope.training.objective import Term
 from attnscope.training.unit import Unit
 
@@ -70,8 +71,8 @@ class CpuBackend(Backend):
     """One thread per process; a group is as large as a core's cache makes worthwhile.
 
     PyTorch's own recurrences read no padding and are faster than vmapped ones, so recurrent models
-    train one by one. Units of several λ are not put together: sharing their masks would save a
-    tenth of a step, and a larger group costs more.
+    train one by one, and so do units that read batches in parts. Units of several λ are not put
+    together: sharing their masks would save a tenth of a step, and a larger group costs more.
     """
 
     cells = ELEMENTWISE
@@ -80,8 +81,9 @@ class CpuBackend(Backend):
     _LARGEST = 5
 
     def vectorises(self, unit: Unit) -> bool:
-        """Whether a unit may join a group; not if its model is recurrent."""
-        return super().vectorises(unit) and not unit.model.recurrent
+        """Whether a unit may join a group: not if its model is recurrent, or it reads parts."""
+        alone = unit.model.recurrent or reads_parts(unit)
+        return super().vectorises(unit) and not alone
 
     def likeness(self, unit: Unit) -> dict[str, Any]:
         """Return the settings without the seed."""
