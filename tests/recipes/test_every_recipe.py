@@ -198,8 +198,8 @@ def measuring_on_another_device_gives_the_same_numbers(done: Run) -> None:
         return
     workspace = done.folder.parents[done.result.place.count("/")]
 
-    def elsewhere(*given: Any, trains_on: str) -> Lab:
-        lab = Lab(*given, trains_on="cpu")
+    def elsewhere(*given: Any, trains_on: str, precision: Any) -> Lab:
+        lab = Lab(*given, trains_on="cpu", precision=precision)
         lab.device = DEVICE.type
         return lab
 
