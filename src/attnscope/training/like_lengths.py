@@ -24,6 +24,8 @@ _COST = 1024
 # By how much parts must make the batches cheaper: several seeds of one vmapped model, which read
 # batches whole, gain as much.
 _WORTH = 2.0
+# Batches that are looked at, at most.
+_LOOKED = 1000
 
 
 def reads_parts(unit: Unit) -> bool:
@@ -44,7 +46,7 @@ def _are_unlike(source: Source, size: int) -> bool:
         return False
     # Whole buckets: the longest texts may come first or last in one.
     steps = math.ceil(source.epoch(size) / source.bucket) * source.bucket
-    batches = [source.training_batch(0, step, size) for step in range(steps)]
+    batches = [source.training_batch(0, step, size) for step in range(min(steps, _LOOKED))]
     whole = sum(_COST + batch.inputs.numel() for batch in batches)
     return whole >= _WORTH * sum(_cheapest(_falling(batch))[0] for batch in batches)
 
